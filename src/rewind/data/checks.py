@@ -1,0 +1,90 @@
+"""What must be true of data before anything is built on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.errors import DataError
+
+Array = NDArray[Any]
+
+CHUNK_ROWS = 65_536  # checks look at data in pieces, so that they need no second copy of it
+
+
+def storage_array(name: str, value: object, always_float: bool = False) -> Array:
+    """`value` as it is stored: floats as float32 (no copy where they are), integers and booleans as they are."""
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{name} is not an array: {error}") from error
+    if array.ndim == 0:
+        raise DataError(f"{name} is a single value; expected one entry per step")
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{name} has dtype {array.dtype}; expected floats, integers or booleans")
+    if array.dtype.kind == "f" or always_float:
+        with np.errstate(over="ignore"):  # what becomes infinite is reported by check_finite
+            return np.ascontiguousarray(array, dtype=np.float32)
+    return np.ascontiguousarray(array)
+
+
+def check_lengths(value: object, rows: int) -> Array:
+    """Lengths as int64, or an error: one positive integer per trajectory, together as many as there are rows."""
+    given = np.asarray(value)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        if not (given.size == 0 and given.ndim == 1):
+            raise DataError(
+                f"lengths has dtype {given.dtype} and shape {given.shape}; expected one integer per trajectory"
+            )
+    if given.size == 0 or rows == 0:
+        raise DataError("the data is empty: expected at least one trajectory with at least one step")
+    if given.min() < 1:
+        index = int(np.argmax(given < 1))
+        raise DataError(f"trajectory {index} has length {given[index]}; expected at least 1 step")
+    lengths = given.astype(np.int64)
+    if lengths.sum() != rows:
+        raise DataError(f"lengths add up to {lengths.sum():,} rows, but rewards has {rows:,}")
+    return lengths
+
+
+def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> None:
+    """Every array has one entry per row, or per trajectory, and finals look like observations."""
+    expected = {"observations": rows, "actions": rows, "rewards": rows}
+    expected |= {"terminated": trajectories, "final_observations": trajectories, "final_known": trajectories}
+    for name, count in expected.items():
+        if len(arrays[name]) != count:
+            unit = "rows" if count == rows and name in ("observations", "actions", "rewards") else "trajectories"
+            raise DataError(f"{name} has {len(arrays[name]):,} entries; expected {count:,}, one for each of the {unit}")
+    for name in ("rewards", "terminated", "final_known"):
+        if arrays[name].ndim != 1:
+            raise DataError(f"{name} has shape {arrays[name].shape}; expected one number per entry")
+    observations, finals = arrays["observations"], arrays["final_observations"]
+    if finals.shape[1:] != observations.shape[1:] or finals.dtype != observations.dtype:
+        raise DataError(
+            f"final_observations are {finals.dtype}{finals.shape[1:]}; "
+            f"expected {observations.dtype}{observations.shape[1:]} like the observations"
+        )
+
+
+def check_finite(name: str, array: Array, lengths: Array | None) -> None:
+    """No NaN and no infinity, or an error that names the first one's row and trajectory."""
+    if array.dtype.kind != "f":
+        return
+    for begin in range(0, len(array), CHUNK_ROWS):
+        chunk = array[begin : begin + CHUNK_ROWS]
+        finite = np.isfinite(chunk)
+        if finite.all():
+            continue
+        row = begin + int(np.argmin(finite.reshape(len(chunk), -1).all(axis=1)))
+        if lengths is None:
+            where = f"trajectory {row}"
+        else:
+            trajectory = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
+            where = f"row {row} (trajectory {trajectory})"
+        raise DataError(
+            f"{name} holds a value that is NaN, infinite or too large for float32 at {where}; "
+            "expected finite numbers: repair or remove that trajectory"
+        )

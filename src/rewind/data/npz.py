@@ -1,0 +1,80 @@
+"""Trajectories from and to `.npz` files; never pickled."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data.boundaries import from_d4rl
+from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError
+
+Array = NDArray[Any]
+
+FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
+
+
+def load_npz(path: str | os.PathLike[str]) -> Trajectories:
+    """Trajectories from an `.npz` file: one written by `save_npz`, one with `lengths`, or one with D4RL's flags."""
+    path = Path(path)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            data = {key: archive[key] for key in archive.files}
+    except FileNotFoundError:
+        raise DataError(f"no file {path}") from None
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise DataError(f"{path} is not a readable .npz file: {error}") from error
+    try:
+        return _from_arrays(data, name=path.stem)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _from_arrays(data: Mapping[str, Array], name: str) -> Trajectories:
+    if all(key in data for key in FIELDS):
+        header = json.loads(str(data["header"])) if "header" in data else {}
+        return Trajectories(
+            **{key: data[key] for key in FIELDS}, name=header.get("name", name), notes=header.get("notes", {})
+        )
+    if "lengths" not in data:
+        return from_d4rl(data, name=name)
+    if "terminals" in data or "timeouts" in data:
+        return from_d4rl(data, name=name)
+    missing = [key for key in ("observations", "actions", "rewards") if key not in data]
+    if missing:
+        raise DataError(f"missing {', '.join(missing)}; the file has: {', '.join(sorted(data))}")
+    lengths = data["lengths"]
+    last = np.cumsum(lengths) - 1
+    if len(last) == 0 or last[-1] >= len(data["observations"]):
+        raise DataError(f"lengths add up to {lengths.sum()} rows, observations has {len(data['observations'])}")
+    return Trajectories(
+        observations=data["observations"],
+        actions=data["actions"],
+        rewards=data["rewards"],
+        lengths=lengths,
+        terminated=np.zeros(len(lengths), dtype=bool),
+        final_observations=data["observations"][last],
+        final_known=np.zeros(len(lengths), dtype=bool),
+        name=name,
+        notes={"boundaries": "lengths"},
+    )
+
+
+def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
+    """Write a file that `load_npz` reads back to equal arrays. Never half written: a temporary name, then a rename."""
+    path = Path(path)
+    header = json.dumps({"name": trajectories.name, "notes": trajectories.notes})
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            np.savez(file, header=np.array(header), **{key: getattr(trajectories, key) for key in FIELDS})
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

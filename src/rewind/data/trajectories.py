@@ -1,0 +1,163 @@
+"""`Trajectories`: the one form in which logged data lives in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data.checks import check_finite, check_lengths, check_rows, storage_array
+from rewind.errors import DataError
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Trajectories one after another in flat arrays; row i is one step (s, a, r).
+
+        row                 0    1    2  |  3    4  |  5  ...
+        observations        s0   s1   s2 |  s0   s1 |  s0
+        successor           s1   s2   F0 |  s1   F1 |  s1       F: one final observation per trajectory
+        terminals           0    0    1  |  0    0  |  0        no future after this row: y = r
+        tails               0    0    1  |  0    1  |  0        the trajectory ends here, by terminal or by time-out
+
+    Inside a trajectory the successor of a row is the next row's observation, so successors take no second copy of
+    the observations. A trajectory cut by a time-out whose final observation nobody recorded (`final_known` False)
+    keeps its last step, which counts in its quality, but that step is no transition and is never replayed.
+
+    observations: (rows, ...) float32, or integers as given
+    actions: (rows, ...) likewise
+    rewards: (rows,) float32
+    lengths: (trajectories,) rows of each, at least 1
+    terminated: (trajectories,) ended by a terminal; terminal wins over time-out
+    final_observations: (trajectories, ...) the state after the last row
+    final_known: (trajectories,) whether that state was recorded
+    name: what the data is called, where it has a name
+    notes: how it was made (boundaries, transforms), recorded with results
+    """
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    lengths: Array
+    terminated: Array
+    final_observations: Array
+    final_known: Array
+    name: str | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        rewards = np.asarray(self.rewards)
+        rows = len(rewards) if rewards.ndim else 0
+        lengths = check_lengths(self.lengths, rows)
+        arrays = {
+            "observations": storage_array("observations", self.observations),
+            "actions": storage_array("actions", self.actions),
+            "rewards": storage_array("rewards", rewards, always_float=True),
+            "lengths": lengths,
+            "terminated": np.asarray(self.terminated, dtype=bool),
+            "final_observations": storage_array("final_observations", self.final_observations),
+            "final_known": np.asarray(self.final_known, dtype=bool),
+        }
+        check_rows(arrays, rows, len(lengths))
+        for name, value in arrays.items():
+            object.__setattr__(self, name, value)
+        for name in ("observations", "actions", "rewards"):
+            check_finite(name, arrays[name], lengths)
+        check_finite("final_observations", arrays["final_observations"], None)
+
+    def __len__(self) -> int:
+        """How many trajectories there are."""
+        return len(self.lengths)
+
+    def __repr__(self) -> str:
+        name = f"{self.name}: " if self.name else ""
+        return (
+            f"Trajectories({name}{len(self):,} trajectories, {self.rows:,} rows, "
+            f"observations {self.observations.shape[1:]}, actions {self.actions.shape[1:]})"
+        )
+
+    @property
+    def rows(self) -> int:
+        return len(self.rewards)
+
+    @cached_property
+    def starts(self) -> Array:
+        """(trajectories,) first row of each."""
+        return np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
+
+    @property
+    def transitions(self) -> Array:
+        """(trajectories,) how many rows of each can be replayed: all, or all but a last step without successor."""
+        return self.lengths - ~(self.terminated | self.final_known)
+
+    @cached_property
+    def returns(self) -> Array:
+        """(trajectories,) undiscounted sum of rewards, in float64."""
+        return np.add.reduceat(self.rewards, self.starts, dtype=np.float64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the arrays."""
+        names = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations")
+        return sum(getattr(self, name).nbytes for name in (*names, "final_known"))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest that tells this data from other data: structure and rewards, and a sample of the rest."""
+        digest = hashlib.blake2b(digest_size=16)
+        stride = max(1, self.rows // 4096)
+        for array in (
+            self.lengths,
+            self.terminated,
+            self.final_known,
+            self.rewards,
+            self.observations[::stride],
+            self.actions[::stride],
+        ):
+            digest.update(str((array.shape, array.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def successors(self, indices: Array) -> Array:
+        """The observations after the given rows. A last step without a recorded successor has none: an error."""
+        indices = np.asarray(indices)
+        trajectory = self.trajectory_of(indices)
+        last = indices == self.starts[trajectory] + self.lengths[trajectory] - 1
+        if np.any(last & ~self.final_known[trajectory] & ~self.terminated[trajectory]):
+            row = indices[last & ~self.final_known[trajectory] & ~self.terminated[trajectory]][0]
+            raise DataError(f"row {row} was cut by a time-out and its successor was not recorded")
+        result: Array = np.take(self.observations, np.minimum(indices + 1, self.rows - 1), axis=0)
+        result[last] = self.final_observations[trajectory[last]]
+        return result
+
+    def trajectory_of(self, indices: Array) -> Array:
+        """The trajectory each row belongs to."""
+        return np.searchsorted(self.starts, indices, side="right") - 1
+
+    def map_rewards(self, transform: Callable[[Array], Array], note: str) -> Trajectories:
+        """The same data with transformed rewards, e.g. `map_rewards(lambda r: r - 1, "r - 1")` as on AntMaze.
+
+        Priorities see the rewards the agent trains on, so transform before loading a memory.
+        """
+        return replace(self, rewards=transform(self.rewards), notes={**self.notes, "rewards": note})
+
+    def episodes(self) -> Iterator[dict[str, Array]]:
+        """Each trajectory as a dict, its observations one longer than its actions where the final one is known."""
+        for index, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
+            rows = slice(start, start + length)
+            observations = self.observations[rows]
+            if self.final_known[index]:
+                observations = np.concatenate([observations, self.final_observations[index : index + 1]])
+            yield {
+                "observations": observations,
+                "actions": self.actions[rows],
+                "rewards": self.rewards[rows],
+                "terminated": self.terminated[index],
+            }

@@ -1,0 +1,139 @@
+"""What a critic regresses to: the one-step, the SARSA and the weighted target (eq. 2, 3 and 4 of the paper).
+
+Plain arithmetic that NumPy, torch and JAX arrays all pass through. A backward sweep visits t+1 right before t, so the
+target of t+1 is at hand when t needs it: one number per slot is carried, the paper's "Q table on the current trajectory".
+
+    y_t = r_t                                                    at a terminal
+    y_t = r_t + discount * bootstrap_t                           where a sweep starts (`fresh`), for want of y_{t+1}
+    y_t = r_t + discount * [(1 - beta) * y_{t+1} + beta * bootstrap_t]    elsewhere
+
+`bootstrap_t` is whatever the algorithm's own one-step target multiplies by the discount: Q(s', pi(s')) for TD3+BC,
+V(s') for IQL, min Q - alpha * log pi for EDAC. With frozen networks y is the lambda-return with lambda = 1 - beta:
+beta = 1 is the one-step target, beta = 0 the Monte-Carlo return with the bootstrap at the tail (SARSA).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from rewind.errors import UsageError
+
+
+def weighted_target(carry: Any, batch: Any, bootstrap: Any, *, discount: Any, beta: Any) -> tuple[Any, Any]:
+    """The critic targets of one batch, and what the next batch of the same slots needs to know.
+
+    carry: (batch,) the targets of the previous batch; any finite numbers before the first one
+    batch: anything with `rewards`, `terminals` and `fresh`, each (batch,)
+    bootstrap: (batch,) the value of the successor state
+    returns: (target, carry), both (batch,)
+    """
+    xp = _namespace(bootstrap)
+    one_step = batch.rewards + discount * bootstrap
+    weighted = batch.rewards + discount * ((1 - beta) * carry + beta * bootstrap)
+    target = xp.where(batch.terminals, batch.rewards, xp.where(batch.fresh, one_step, weighted))
+    return target, target
+
+
+class WeightedTarget:
+    """`weighted_target` for a training loop: keeps one number per slot between calls and checks the order.
+
+    Call it once for every batch, in the order the memory gave them:
+
+        target = WeightedTarget(discount=0.99, beta=0.75)
+        y = target(batch, bootstrap)          # bootstrap: (batch,) Q(s', pi(s')), detached
+    """
+
+    def __init__(self, discount: float = 0.99, beta: float = 1.0) -> None:
+        for name, value in (("discount", discount), ("beta", beta)):
+            if not 0.0 <= value <= 1.0:
+                raise UsageError(f"{name} is {value}; expected a number from 0 to 1")
+        self.discount = float(discount)
+        self.beta = float(beta)
+        self._carry: Any = None
+        self._trajectories: Any = None
+        self._timesteps: Any = None
+
+    def __call__(self, batch: Any, bootstrap: Any) -> Any:
+        # A batch on an accelerator keeps its bookkeeping on the host, so that checking it costs no transfer.
+        host = getattr(batch, "host", None) or batch
+        self._check(host, bootstrap)
+        carry = bootstrap if self._carry is None else self._carry
+        target, self._carry = weighted_target(carry, batch, bootstrap, discount=self.discount, beta=self.beta)
+        self._trajectories, self._timesteps = host.trajectories, host.timesteps
+        return target
+
+    def _check(self, host: Any, bootstrap: Any) -> None:
+        if tuple(bootstrap.shape) != tuple(host.fresh.shape):
+            raise UsageError(
+                f"bootstrap has shape {tuple(bootstrap.shape)}; expected {tuple(host.fresh.shape)}, one per row"
+            )
+        if self._trajectories is None:
+            continues = np.zeros(host.fresh.shape, dtype=bool)
+        elif self._trajectories.shape != host.trajectories.shape:
+            raise UsageError(
+                f"the batch has {len(host.fresh)} slots, the one before had {len(self._trajectories)}; "
+                "targets are carried per slot, so the batch size must stay (reset() forgets the slots)"
+            )
+        else:
+            same = host.trajectories == self._trajectories
+            continues = same & (host.timesteps == self._timesteps - 1)
+        wrong = ~(continues | host.fresh)
+        if wrong.any():
+            raise UsageError(self._explain(host, int(np.argmax(wrong))))
+
+    def _explain(self, host: Any, slot: int) -> str:
+        now = f"trajectory {host.trajectories[slot]} step {host.timesteps[slot]}"
+        if self._trajectories is None:
+            before = "nothing (this is the first batch)"
+        else:
+            before = f"trajectory {self._trajectories[slot]} step {self._timesteps[slot]}"
+        return (
+            f"slot {slot} holds {now}, but before it came {before}: a batch was skipped, repeated or shuffled. "
+            "Call the target once for every batch, in order; after load_state_dict of the memory, load this one's too"
+        )
+
+    def reset(self) -> None:
+        """Forget what is carried; the next batch must be all `fresh`."""
+        self._carry = self._trajectories = self._timesteps = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What must be kept to continue: the carried targets and where each slot stands."""
+        state: dict[str, Any] = {"discount": self.discount, "beta": self.beta, "started": self._carry is not None}
+        if self._carry is not None:
+            state["carry"] = _to_numpy(self._carry)
+            state["trajectories"] = np.array(self._trajectories)
+            state["timesteps"] = np.array(self._timesteps)
+        return state
+
+    def load_state_dict(self, state: dict[str, Any], like: Any = None) -> None:
+        """Continue from a saved state; `like` is any array of the library (and device) the loop works in."""
+        for name in ("discount", "beta"):
+            if state[name] != getattr(self, name):
+                raise UsageError(f"the state was saved with {name} {state[name]}, this target has {getattr(self, name)}")
+        self.reset()
+        if state["started"]:
+            carry = np.array(state["carry"])
+            self._carry = carry if like is None else _from_numpy(carry, like)
+            self._trajectories = np.array(state["trajectories"])
+            self._timesteps = np.array(state["timesteps"])
+
+
+def _namespace(array: Any) -> Any:
+    """The library an array belongs to: NumPy and JAX arrays say so themselves, torch's do not."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    library = type(array).__module__.split(".")[0]
+    return importlib.import_module("jax.numpy" if library in ("jax", "jaxlib") else library)
+
+
+def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    return array.detach().cpu().numpy().copy() if hasattr(array, "detach") else np.array(array)
+
+
+def _from_numpy(array: np.ndarray[Any, Any], like: Any) -> Any:
+    if hasattr(like, "detach"):
+        return _namespace(like).as_tensor(array).to(like.device)
+    return _namespace(like).asarray(array)
