@@ -14,11 +14,11 @@ beta = 1 is the one-step target, beta = 0 the Monte-Carlo return with the bootst
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 
+from rewind.arrays import from_numpy, namespace, to_numpy
 from rewind.errors import UsageError
 
 
@@ -30,7 +30,7 @@ def weighted_target(carry: Any, batch: Any, bootstrap: Any, *, discount: Any, be
     bootstrap: (batch,) the value of the successor state
     returns: (target, carry), both (batch,)
     """
-    xp = _namespace(bootstrap)
+    xp = namespace(bootstrap)
     one_step = batch.rewards + discount * bootstrap
     weighted = batch.rewards + discount * ((1 - beta) * carry + beta * bootstrap)
     target = xp.where(batch.terminals, batch.rewards, xp.where(batch.fresh, one_step, weighted))
@@ -58,7 +58,7 @@ class WeightedTarget:
 
     def __call__(self, batch: Any, bootstrap: Any) -> Any:
         # A batch on an accelerator keeps its bookkeeping on the host, so that checking it costs no transfer.
-        host = getattr(batch, "host", None) or batch
+        host = batch if getattr(batch, "host", None) is None else batch.host
         self._check(host, bootstrap)
         carry = bootstrap if self._carry is None else self._carry
         target, self._carry = weighted_target(carry, batch, bootstrap, discount=self.discount, beta=self.beta)
@@ -101,9 +101,13 @@ class WeightedTarget:
 
     def state_dict(self) -> dict[str, Any]:
         """What must be kept to continue: the carried targets and where each slot stands."""
-        state: dict[str, Any] = {"discount": self.discount, "beta": self.beta, "started": self._carry is not None}
+        state: dict[str, Any] = {
+            "discount": self.discount,
+            "beta": self.beta,
+            "started": self._carry is not None,
+        }
         if self._carry is not None:
-            state["carry"] = _to_numpy(self._carry)
+            state["carry"] = to_numpy(self._carry)
             state["trajectories"] = np.array(self._trajectories)
             state["timesteps"] = np.array(self._timesteps)
         return state
@@ -112,28 +116,12 @@ class WeightedTarget:
         """Continue from a saved state; `like` is any array of the library (and device) the loop works in."""
         for name in ("discount", "beta"):
             if state[name] != getattr(self, name):
-                raise UsageError(f"the state was saved with {name} {state[name]}, this target has {getattr(self, name)}")
+                raise UsageError(
+                    f"the state was saved with {name} {state[name]}, this target has {getattr(self, name)}"
+                )
         self.reset()
         if state["started"]:
             carry = np.array(state["carry"])
-            self._carry = carry if like is None else _from_numpy(carry, like)
+            self._carry = carry if like is None else from_numpy(carry, like)
             self._trajectories = np.array(state["trajectories"])
             self._timesteps = np.array(state["timesteps"])
-
-
-def _namespace(array: Any) -> Any:
-    """The library an array belongs to: NumPy and JAX arrays say so themselves, torch's do not."""
-    if hasattr(array, "__array_namespace__"):
-        return array.__array_namespace__()
-    library = type(array).__module__.split(".")[0]
-    return importlib.import_module("jax.numpy" if library in ("jax", "jaxlib") else library)
-
-
-def _to_numpy(array: Any) -> np.ndarray[Any, Any]:
-    return array.detach().cpu().numpy().copy() if hasattr(array, "detach") else np.array(array)
-
-
-def _from_numpy(array: np.ndarray[Any, Any], like: Any) -> Any:
-    if hasattr(like, "detach"):
-        return _namespace(like).as_tensor(array).to(like.device)
-    return _namespace(like).asarray(array)

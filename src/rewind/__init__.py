@@ -1,0 +1,23 @@
+"""Rewind: a replay memory for offline reinforcement learning that plays logged trajectories backward."""
+
+from rewind.data import Trajectories
+from rewind.errors import DataError, MissingExtra, RewindError, UsageError
+from rewind.memory import Batch, Plan, PrioritizedReplay, TrajectoryReplay, UniformReplay
+from rewind.targets import WeightedTarget, weighted_target
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Batch",
+    "DataError",
+    "MissingExtra",
+    "Plan",
+    "PrioritizedReplay",
+    "RewindError",
+    "Trajectories",
+    "TrajectoryReplay",
+    "UniformReplay",
+    "UsageError",
+    "WeightedTarget",
+    "weighted_target",
+]

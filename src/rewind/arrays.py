@@ -1,0 +1,31 @@
+"""Arrays of any library: NumPy, torch, JAX. None of them but NumPy is imported unless an array of it is handed in."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def namespace(array: Any) -> Any:
+    """The library an array belongs to: NumPy and JAX arrays say so themselves, torch's do not."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    library = type(array).__module__.split(".")[0]
+    if library in ("builtins", "numpy"):
+        return np
+    return importlib.import_module("jax.numpy" if library in ("jax", "jaxlib") else library)
+
+
+def to_numpy(array: Any) -> NDArray[Any]:
+    """An array of any library, on any device, on the host."""
+    return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
+
+
+def from_numpy(array: NDArray[Any], like: Any) -> Any:
+    """`array` in the library, and on the device, of `like`."""
+    if hasattr(like, "detach"):
+        return namespace(like).as_tensor(array).to(like.device)
+    return namespace(like).asarray(array)

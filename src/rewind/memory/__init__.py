@@ -1,0 +1,19 @@
+"""Which transition comes next."""
+
+from rewind.memory.batch import Batch, Plan
+from rewind.memory.priorities import PRIORITIES, Choice, Priority, choose
+from rewind.memory.prioritized_replay import PrioritizedReplay
+from rewind.memory.trajectory_replay import TrajectoryReplay
+from rewind.memory.uniform_replay import UniformReplay
+
+__all__ = [
+    "PRIORITIES",
+    "Batch",
+    "Choice",
+    "Plan",
+    "PrioritizedReplay",
+    "Priority",
+    "TrajectoryReplay",
+    "UniformReplay",
+    "choose",
+]

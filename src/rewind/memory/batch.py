@@ -1,0 +1,77 @@
+"""What a memory hands out: a batch, or a plan of many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.errors import require
+
+Array = NDArray[Any]
+
+LEARNED_FROM = ("observations", "actions", "rewards", "next_observations", "terminals", "tails", "fresh")
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Transitions of one training step; row i of every array belongs to slot i.
+
+    The first seven may be NumPy, torch or JAX arrays; the bookkeeping after them always stays NumPy, on the host.
+    """
+
+    observations: Any  # (batch, ...)
+    actions: Any  # (batch, ...)
+    rewards: Any  # (batch,) float32
+    next_observations: Any  # (batch, ...) the true successor; meaningless where `terminals`
+    terminals: Any  # (batch,) bool: no future after this row
+    tails: Any  # (batch,) bool: the last transition of its trajectory, by terminal or by time-out
+    fresh: Any  # (batch,) bool: this slot starts a sweep here; forget what is carried for it
+    indices: Array  # (batch,) row numbers in the arrays as they were loaded
+    trajectories: Array  # (batch,) which trajectory
+    timesteps: Array  # (batch,) which step of it
+    host: Batch | None = None  # the NumPy batch this one was made from
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def as_torch(self, device: Any = "cpu") -> Batch:
+        """The same batch as torch tensors on a device. On the CPU they share memory with this batch."""
+        torch = require("torch", "torch")
+        tensors = {name: torch.from_numpy(getattr(self, name)).to(device) for name in LEARNED_FROM}
+        return replace(self, **tensors, host=self)
+
+    def as_jax(self) -> Batch:
+        """The same batch as JAX arrays on JAX's default device."""
+        jnp = require("jax.numpy", "jax")
+        return replace(self, **{name: jnp.asarray(getattr(self, name)) for name in LEARNED_FROM}, host=self)
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """The rows of the next batches, in order."""
+
+    indices: Array  # (steps, batch) int64 row numbers in the arrays as they were loaded
+    fresh: Array  # (steps, batch) bool: a slot starts a sweep here
+    trajectories: Array  # (steps, batch) which trajectory
+    first_step: int  # how many batches were planned before
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def batch_size(self) -> int:
+        return int(self.indices.shape[1])
+
+    def __getitem__(self, step: int) -> Plan:
+        """One step as a plan of its own."""
+        step = range(len(self))[step]
+        rows = slice(step, step + 1)
+        return Plan(self.indices[rows], self.fresh[rows], self.trajectories[rows], self.first_step + step)
+
+
+def empty_plan(steps: int, batch_size: int, first_step: int) -> Plan:
+    shape = (steps, batch_size)
+    return Plan(np.empty(shape, np.int64), np.zeros(shape, bool), np.empty(shape, np.int64), first_step)

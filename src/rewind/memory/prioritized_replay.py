@@ -1,0 +1,102 @@
+"""Transitions by TD error: the paper's `prio_state`, eq. 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data import Trajectories, load
+from rewind.errors import UsageError
+from rewind.memory.batch import Plan
+from rewind.memory.replay import Replay, State
+from rewind.memory.store import Store
+from rewind.memory.sumtree import empty_tree, fill_tree, find_leaves, set_leaves
+
+Array = NDArray[Any]
+
+
+class PrioritizedReplay(Replay):
+    """Transitions with probability p^alpha / sum p^alpha, p = |TD error| + eps. Every row is `fresh`.
+
+    A transition nobody has updated yet has the largest priority seen so far, so that everything is seen.
+    """
+
+    def __init__(self, *, alpha: float = 0.6, eps: float = 1e-2, seed: Any = None, capacity: int | None = None) -> None:
+        super().__init__(seed, capacity)
+        for name, value in (("alpha", alpha), ("eps", eps)):
+            if not (np.isfinite(value) and value >= 0):
+                raise UsageError(f"{name} is {value}; expected a number of at least 0")
+        self.alpha = float(alpha)
+        self.eps = float(eps)
+        self._tree: Array = np.empty(0)
+        self._largest = 1.0
+
+    def _prepare(self, data: Trajectories, store: Store) -> None:
+        self._largest = 1.0
+        self._tree = empty_tree(store.rows)
+        fill_tree(self._tree, self._playable_rows(store).astype(np.float64))
+
+    def _playable_rows(self, store: Store) -> Array:
+        """(rows,) whether a row is the start of a transition."""
+        marks = np.zeros(store.rows + 1, np.int64)
+        np.add.at(marks, store.starts, 1)
+        np.add.at(marks, store.starts + store.transitions, -1)
+        return np.cumsum(marks[:-1]) > 0
+
+    @property
+    def _leaves(self) -> Array:
+        return self._tree[len(self._tree) // 2 :]
+
+    def add(self, episodes: Any) -> None:
+        """Add finished trajectories while running; under a capacity the oldest go."""
+        data = load(episodes)
+        begins, _ = self._add(data)
+        store = self.store
+        weights = np.zeros(store.rows)
+        old = self._leaves[: store.rows]
+        weights[: len(old)] = old
+        for begin, length in zip(begins, data.lengths, strict=True):
+            weights[begin : begin + length] = self._largest**self.alpha
+        self._tree = empty_tree(store.rows)
+        fill_tree(self._tree, np.where(self._playable_rows(store), weights, 0.0))
+
+    def probabilities(self) -> Array:
+        """(rows,) eq. 1; 0 for a step without a successor."""
+        leaves = self._leaves[: self.store.rows]
+        return np.asarray(leaves / leaves.sum())
+
+    def _plan(self, store: Store, steps: int, batch_size: int) -> Plan:
+        rows = find_leaves(self._tree, self._stream.take(steps * batch_size)).reshape(steps, batch_size)
+        return Plan(rows, np.ones(rows.shape, bool), store.trajectory_of(rows), self._step)
+
+    def _feed(self, plan: Plan, values: Array, kind: str) -> None:
+        if kind != "td_errors":
+            return
+        priorities = np.abs(values.astype(np.float64)).ravel() + self.eps
+        if not priorities.all():
+            raise UsageError("a TD error of 0 with eps 0 gives probability 0: nothing would draw that row again")
+        rows = plan.indices.ravel()
+        alive = self._leaves[rows] > 0  # rows whose trajectory has gone since are left alone
+        self._largest = max(self._largest, float(priorities.max()))
+        set_leaves(self._tree, rows[alive], priorities[alive] ** self.alpha)
+
+    def _config(self) -> State:
+        return {"alpha": self.alpha, "eps": self.eps}
+
+    def _state(self) -> State:
+        state: State = {"weights": self._leaves[: self.store.rows].copy(), "largest": self._largest}
+        if self._last is not None:
+            state |= {"pending.indices": self._last.indices, "pending.trajectories": self._last.trajectories}
+            state |= {"pending.step": self._last.first_step}
+        return state
+
+    def _load_state(self, state: State) -> None:
+        self._largest = float(state["largest"])
+        fill_tree(self._tree, np.array(state["weights"]))
+        self._last = None
+        if "pending.step" in state:
+            rows = np.array(state["pending.indices"])
+            trajectories = np.array(state["pending.trajectories"])
+            self._last = Plan(rows, np.ones(rows.shape, bool), trajectories, int(state["pending.step"]))

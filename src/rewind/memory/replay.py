@@ -1,0 +1,189 @@
+"""What all memories have in common."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.arrays import to_numpy
+from rewind.data import Trajectories, load
+from rewind.errors import DataError, UsageError
+from rewind.memory.batch import Batch, Plan
+from rewind.memory.store import Store
+from rewind.memory.stream import UniformStream
+
+Array = NDArray[Any]
+State = dict[str, Any]
+
+STATE_VERSION = 1
+
+
+class Replay(ABC):
+    """A memory: data in, batches or plans out, feedback back in, and a state that continues exactly."""
+
+    def __init__(self, seed: Any = None, capacity: int | None = None) -> None:
+        if capacity is not None and not (is_integer(capacity) and capacity > 0):
+            raise UsageError(f"capacity is {capacity!r}; expected a positive number of rows, or None")
+        self._stream = UniformStream(seed)
+        self._capacity = capacity
+        self._store: Store | None = None
+        self._step = 0  # batches planned so far
+        self._last: Plan | None = None  # what feedback without a plan belongs to
+        self._warned: set[str] = set()
+
+    # Data
+
+    def load_offline_dataset(self, dataset: Any) -> None:
+        """Take in a data set: a D4RL-style dict, Trajectories, a list of episodes, or a path."""
+        data = load(dataset)
+        if not data.transitions.any():
+            raise DataError(
+                "nothing to replay: every trajectory is a single step cut by a time-out, without its successor"
+            )
+        store = Store(data, self._capacity)
+        self._prepare(data, store)
+        self._store = store
+        self._step = 0
+        self._last = None
+
+    @property
+    def store(self) -> Store:
+        if self._store is None:
+            raise UsageError("the memory is empty: call load_offline_dataset first")
+        return self._store
+
+    def add(self, episodes: Any) -> None:
+        """Add finished trajectories while running; under a capacity the oldest go."""
+        self._add(load(episodes))
+
+    def _add(self, data: Trajectories) -> tuple[Array, int]:
+        """Add to the store; returns the first row of each trajectory, and how many old ones went."""
+        self.store.check_addable(data)
+        self._last = None  # its rows may be gone
+        return self.store.add(data)
+
+    # Batches and plans
+
+    def sample(self, batch_size: int) -> Batch:
+        """The next batch."""
+        plan = self.plan(1, batch_size)
+        return self.store.gather(plan.indices[0], plan.fresh[0], plan.trajectories[0])
+
+    def plan(self, steps: int, batch_size: int) -> Plan:
+        """The rows of the next `steps` batches."""
+        store = self.store
+        for name, value in (("steps", steps), ("batch_size", batch_size)):
+            if not (is_integer(value) and value > 0):
+                raise UsageError(f"{name} is {value!r}; expected a positive integer")
+        plan = self._plan(store, int(steps), int(batch_size))
+        self._step += int(steps)
+        self._last = plan
+        return plan
+
+    def gather(self, plan: Plan, step: int) -> Batch:
+        """The batch of one step of a plan."""
+        return self.store.gather(plan.indices[step], plan.fresh[step], plan.trajectories[step])
+
+    # Feedback; a memory that has no use for it checks it and lets it pass, so that memories can be exchanged
+
+    def update_uncertainty(self, values: Any, plan: Plan | None = None) -> None:
+        """One value per row of the last sample (or of `plan`): the critics' disagreement at (s, a)."""
+        self._feed(*self._feedback("uncertainty", values, plan), kind="uncertainty")
+
+    def update_priorities(self, td_errors: Any, plan: Plan | None = None) -> None:
+        """One TD error per row of the last sample (or of `plan`)."""
+        self._feed(*self._feedback("td_errors", td_errors, plan), kind="td_errors")
+
+    def _feedback(self, name: str, values: Any, plan: Plan | None) -> tuple[Plan, Array]:
+        if plan is None and self._last is None:
+            raise UsageError(f"update of {name} without a sample or plan to which it could belong")
+        plan = plan or self._last
+        assert plan is not None
+        array = to_numpy(values)
+        shape = plan.indices.shape
+        if array.shape != shape and not (len(plan) == 1 and array.shape == shape[1:]):
+            expected = shape[1:] if len(plan) == 1 else shape
+            raise DataError(f"{name} has shape {array.shape}; expected {expected}, one value per row")
+        if array.dtype.kind not in "fiu":
+            raise DataError(f"{name} has dtype {array.dtype}; expected numbers")
+        array = array.reshape(shape)
+        finite = np.isfinite(array)
+        if not finite.all():
+            step, slot = (int(i) for i in np.argwhere(~finite)[0])
+            raise DataError(
+                f"{name} is {array[step, slot]} at step {step}, slot {slot} (row {plan.indices[step, slot]}); "
+                "expected finite numbers"
+            )
+        return plan, array
+
+    # State
+
+    def state_dict(self) -> State:
+        """The state after the last planned row: NumPy arrays, numbers and strings. The data is not in it."""
+        return {
+            "version": STATE_VERSION,
+            "kind": type(self).__name__,
+            "data": self.store.fingerprint,
+            "step": self._step,
+            "stream": self._stream.state(),
+            **{f"config.{key}": value for key, value in self._config().items()},
+            **self._state(),
+        }
+
+    def load_state_dict(self, state: State) -> None:
+        """Continue from a saved state, on the same data and with the same settings, with exactly the same batches."""
+        self._check_state(state)
+        self._load_state(state)
+        self._stream.load_state(state["stream"])
+        self._step = int(state["step"])
+
+    def _check_state(self, state: State) -> None:
+        if state.get("version") != STATE_VERSION or state.get("kind") != type(self).__name__:
+            raise UsageError(
+                f"this is the state of a {state.get('kind')} (version {state.get('version')}); "
+                f"expected one of a {type(self).__name__} (version {STATE_VERSION})"
+            )
+        if state["data"] != self.store.fingerprint:
+            raise UsageError(
+                f"the state belongs to other data (digest {state['data']}, here {self.store.fingerprint}); "
+                "load the data it was saved with first"
+            )
+        for key, mine in self._config().items():
+            theirs = state[f"config.{key}"]
+            if theirs != mine:
+                raise UsageError(f"the state was saved with {key} {theirs!r}, this memory has {mine!r}")
+
+    def _warn_once(self, about: str, message: str) -> None:
+        if about not in self._warned:
+            self._warned.add(about)
+            warnings.warn(message, stacklevel=4)
+
+    # What each memory brings
+
+    @abstractmethod
+    def _prepare(self, data: Any, store: Store) -> None:
+        """Get ready to play from new data; on an error, leave everything as it was."""
+
+    @abstractmethod
+    def _plan(self, store: Store, steps: int, batch_size: int) -> Plan: ...
+
+    @abstractmethod
+    def _feed(self, plan: Plan, values: Array, kind: str) -> None: ...
+
+    @abstractmethod
+    def _config(self) -> State:
+        """Settings that must agree for a state to be loaded."""
+
+    @abstractmethod
+    def _state(self) -> State: ...
+
+    @abstractmethod
+    def _load_state(self, state: State) -> None: ...
+
+
+def is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

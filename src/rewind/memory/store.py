@@ -1,0 +1,160 @@
+"""The rows a memory plays from: loaded trajectories, and those added later."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data import Trajectories
+from rewind.errors import DataError
+from rewind.memory.batch import Batch
+
+Array = NDArray[Any]
+
+
+class Store:
+    """Trajectories in flat arrays, oldest first, numbered from `first` on.
+
+    Loaded data is not copied. Once trajectories are added the arrays are the store's own: they double when full, or,
+    with a capacity, are a ring in which the newest rows take the place of the oldest trajectories.
+    """
+
+    def __init__(self, data: Trajectories, capacity: int | None = None) -> None:
+        if capacity is not None and data.rows > capacity:
+            raise DataError(f"the data has {data.rows:,} rows, more than the capacity of {capacity:,}")
+        self.observations, self.actions, self.rewards = data.observations, data.actions, data.rewards
+        self.starts = data.starts
+        self.lengths = data.lengths
+        self.transitions = data.transitions
+        self.terminated = data.terminated
+        self.finals = data.final_observations
+        self.first = 0  # the number of the oldest trajectory
+        self.capacity = capacity
+        self._head = data.rows  # where the next row goes
+        self._owned = False
+        self._order: Array | None = None  # of the trajectories by first row, where it is not theirs
+        self._fingerprint: str | None = data.fingerprint
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there is room for."""
+        return len(self.rewards)
+
+    @property
+    def fingerprint(self) -> str:
+        if self._fingerprint is None:
+            digest = hashlib.blake2b(f"{self.first} {self._head}".encode(), digest_size=16)
+            for array in (self.starts, self.lengths, self.transitions, self.terminated):
+                digest.update(array.tobytes())
+            for start, length in zip(self.starts, self.lengths, strict=True):
+                digest.update(self.rewards[start : start + length].tobytes())
+            self._fingerprint = digest.hexdigest()
+        return self._fingerprint
+
+    def gather(self, indices: Array, fresh: Array, trajectories: Array) -> Batch:
+        """The transitions at these rows, which belong to these trajectories."""
+        successors = self.observations.take(indices + 1, axis=0, mode="clip")
+        tails, terminals = np.zeros(len(indices), bool), np.zeros(len(indices), bool)
+        # Only a row that starts a sweep can be the last one of its trajectory, and few rows do.
+        (started,) = fresh.nonzero()
+        if started.size:
+            at = trajectories[started] - self.first
+            timestep = indices[started] - self.starts[at]
+            tails[started] = timestep == self.transitions[at] - 1
+            last = timestep == self.lengths[at] - 1  # its successor is not the next row
+            behind, at = started[last], at[last]
+            successors[behind] = self.finals[at]
+            terminals[behind] = self.terminated[at]
+        return Batch(
+            observations=self.observations.take(indices, axis=0),
+            actions=self.actions.take(indices, axis=0),
+            rewards=self.rewards.take(indices),
+            next_observations=successors,
+            terminals=terminals,
+            tails=tails,
+            fresh=fresh,
+            indices=indices,
+            trajectories=trajectories,
+            timesteps=indices - self.starts.take(trajectories - self.first if self.first else trajectories),
+        )
+
+    def trajectory_of(self, rows: Array) -> Array:
+        """The number of the trajectory each row belongs to."""
+        order = self._order
+        at = np.searchsorted(self.starts, rows, side="right", sorter=order) - 1
+        return (at if order is None else order[at]) + self.first
+
+    def check_addable(self, data: Trajectories) -> None:
+        for name in ("observations", "actions"):
+            new, old = getattr(data, name), getattr(self, name)
+            if new.shape[1:] != old.shape[1:] or new.dtype != old.dtype:
+                raise DataError(
+                    f"added {name} are {new.dtype}{new.shape[1:]}; the memory holds {old.dtype}{old.shape[1:]}"
+                )
+        if self.capacity is not None and data.lengths.max() > self.capacity:
+            raise DataError(
+                f"a trajectory of {data.lengths.max():,} rows does not fit into a capacity of {self.capacity:,}"
+            )
+
+    def add(self, data: Trajectories) -> tuple[Array, int]:
+        """Append trajectories one by one; returns the first row of each, and how many old ones had to go.
+
+        Some of the added ones may be among those that had to go, when together they exceed the capacity.
+        """
+        self._own()
+        begins = np.empty(len(data), np.int64)
+        before = self.first
+        for index, (source, length) in enumerate(zip(data.starts, data.lengths, strict=True)):
+            begin = begins[index] = self._make_room(int(length))
+            rows, taken = slice(begin, begin + length), slice(source, source + length)
+            self.observations[rows] = data.observations[taken]
+            self.actions[rows] = data.actions[taken]
+            self.rewards[rows] = data.rewards[taken]
+            self._append(data, index, begin)
+            self._head = begin + int(length)
+        self._order = np.argsort(self.starts)
+        self._fingerprint = None
+        return begins, self.first - before
+
+    def _own(self) -> None:
+        if not self._owned:
+            self._resize(self.capacity or max(1024, 2 * self.rows))
+            self._owned = True
+
+    def _resize(self, rows: int) -> None:
+        for name in ("observations", "actions", "rewards"):
+            old = getattr(self, name)
+            new = np.zeros((rows, *old.shape[1:]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def _make_room(self, length: int) -> int:
+        """The first of `length` free rows in one piece."""
+        begin = self._head
+        if begin + length > self.rows:
+            if self.capacity is None:
+                self._resize(max(2 * self.rows, begin + length))
+            else:
+                begin = 0
+        in_the_way = (self.starts < begin + length) & (self.starts + self.lengths > begin)
+        if in_the_way.any():
+            self._drop(1 + int(np.flatnonzero(in_the_way)[-1]))
+        return begin
+
+    def _drop(self, count: int) -> None:
+        for name in ("starts", "lengths", "transitions", "terminated", "finals"):
+            setattr(self, name, getattr(self, name)[count:])
+        self.first += count
+
+    def _append(self, data: Trajectories, index: int, begin: int) -> None:
+        self.starts = np.append(self.starts, begin)
+        self.lengths = np.append(self.lengths, data.lengths[index])
+        self.transitions = np.append(self.transitions, data.transitions[index])
+        self.terminated = np.append(self.terminated, data.terminated[index])
+        self.finals = np.concatenate([self.finals, data.final_observations[index : index + 1]])

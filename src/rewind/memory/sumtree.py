@@ -1,0 +1,73 @@
+"""A tree of sums: draw proportionally to weights that change, in logarithmic time, without drift.
+
+Every inner node is the sum of its two children and is always recomputed from them, never corrected by a difference:
+weights that span hundreds of orders of magnitude keep their relative accuracy.
+
+    node 1: the total; children of node k: 2k and 2k + 1; leaf i: node size + i
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.compiled import compiled
+
+Array = NDArray[Any]
+
+
+def empty_tree(leaves: int) -> Array:
+    """A tree of zeros with room for at least `leaves` leaves."""
+    return np.zeros(2 * (1 << max(0, leaves - 1).bit_length()))
+
+
+@compiled
+def fill_tree(tree: Array, weights: Array) -> None:
+    """Set all leaves at once."""
+    half = len(tree) // 2
+    tree[half : half + len(weights)] = weights
+    tree[half + len(weights) :] = 0.0
+    while half > 1:
+        tree[half // 2 : half] = tree[half : 2 * half : 2] + tree[half + 1 : 2 * half : 2]
+        half //= 2
+
+
+@compiled
+def set_leaf(tree: Array, leaf: int, weight: float) -> None:
+    node = tree.size // 2 + leaf
+    tree[node] = weight
+    node //= 2
+    while node >= 1:
+        tree[node] = tree[2 * node] + tree[2 * node + 1]
+        node //= 2
+
+
+@compiled
+def find_leaf(tree: Array, uniform: float) -> int:
+    """The leaf that a uniform number in [0, 1) falls on. The total must be positive; a leaf of weight 0 is never found."""
+    half = tree.size // 2
+    target = uniform * tree[1]
+    node = 1
+    while node < half:
+        node *= 2
+        # The second test keeps rounding from leading into an empty branch.
+        if target >= tree[node] and tree[node + 1] > 0.0:
+            target -= tree[node]
+            node += 1
+    return node - half
+
+
+@compiled
+def find_leaves(tree: Array, uniforms: Array) -> Array:
+    leaves = np.empty(uniforms.size, np.int64)
+    for index in range(uniforms.size):
+        leaves[index] = find_leaf(tree, uniforms[index])
+    return leaves
+
+
+@compiled
+def set_leaves(tree: Array, leaves: Array, weights: Array) -> None:
+    for index in range(leaves.size):
+        set_leaf(tree, leaves[index], weights[index])

@@ -1,0 +1,322 @@
+"""Trajectory Replay and Prioritized Trajectory Replay: sections 4 and 5 of the paper."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data import Trajectories, load
+from rewind.errors import DataError, UsageError, unknown_name
+from rewind.memory.batch import Plan, empty_plan
+from rewind.memory.pool import CURRENT_EPOCH, REPLACEMENT, REUSE, Pool, make_pool
+from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
+from rewind.memory.ragged import Ragged
+from rewind.memory.ranks import rank_weights, sort_again
+from rewind.memory.replay import Replay, State
+from rewind.memory.store import Store
+from rewind.memory.sweeps import NUMBERS_PER_SLOT, Recording, Slots, make_recording, make_slots, play, record
+
+Array = NDArray[Any]
+
+
+class TrajectoryReplay(Replay):
+    """Plays trajectories backward, one in each slot of the batch, and draws the next one by priority.
+
+        memory = TrajectoryReplay(priority="uqm_reward", seed=0)    # TrajectoryReplay() is plain TR
+        memory.load_offline_dataset(dataset)
+        batch = memory.sample(256)
+
+    priority: a name of `PRIORITIES`, "uniform", "auto" (chosen from the data), or one number per trajectory
+    alpha: exponent of eq. 5; 0 is uniform
+    reuse: when a trajectory is available again: "on_finish" of its sweep, "epoch" (when all were used), or
+        "replacement" (always)
+    stagger: start the first sweep of each slot at a random step instead of the last one
+    seed: an integer, a NumPy Generator or SeedSequence; None takes fresh entropy
+    capacity: most rows to hold; adding more drops the oldest trajectories
+    """
+
+    def __init__(
+        self,
+        priority: str | Any = "uniform",
+        *,
+        alpha: float = 1.0,
+        reuse: str = "on_finish",
+        stagger: bool = False,
+        seed: Any = None,
+        capacity: int | None = None,
+    ) -> None:
+        super().__init__(seed, capacity)
+        check_priority(priority)
+        if reuse not in REUSE:
+            raise unknown_name("reuse", reuse, REUSE)
+        if not (np.isfinite(alpha) and alpha >= 0):
+            raise UsageError(f"alpha is {alpha}; expected a number of at least 0")
+        self.priority = priority if isinstance(priority, str) else np.asarray(priority, dtype=np.float64)
+        self.choice: Choice | None = None  # what "auto" chose, and why
+        self.alpha = float(alpha)
+        self.reuse = reuse
+        self.stagger = bool(stagger)
+        self._metric: Priority | None = None
+        self._values: Array = np.empty(0)  # (trajectories,) what they are ranked by
+        self._order: Array | None = None  # theirs when they were ranked last
+        self._held: Array = np.empty(0, np.int32)
+        self._epoch: Array = np.empty(0, np.int32)
+        self._pool: Pool | None = None  # None: ranks have changed since it was made
+        self._current_epoch = 1
+        self._slots: Slots | None = None
+        self._recording: Recording | None = None
+        self._fed_step = 0  # batches that got their uncertainty
+
+    # Data
+
+    def _prepare(self, data: Trajectories, store: Store) -> None:
+        choice = choose(data) if isinstance(self.priority, str) and self.priority == "auto" else None
+        name = choice.priority if choice else self.priority
+        metric = PRIORITIES.get(name) if isinstance(name, str) else None
+        values = self._initial_values(data, metric)
+        if len(data) > 1:
+            rank_weights(values, self.alpha)  # an alpha too large for this many trajectories is an error here
+        self._values, self._order = values, None
+        self.choice, self._metric = choice, metric
+        self._held = np.zeros(len(store), np.int32)
+        self._epoch = np.zeros(len(store), np.int32)
+        self._pool = None
+        self._current_epoch = 1
+        self._slots = self._recording = None
+        self._fed_step = 0
+        if choice:
+            print(choice, file=sys.stderr)
+
+    @property
+    def _named(self) -> bool:
+        return isinstance(self.priority, str)
+
+    def _initial_values(self, data: Trajectories, metric: Priority | None, given: Any = None) -> Array:
+        """What trajectories are ranked by before any sweep; a trajectory nobody has visited yet ranks best."""
+        if self._named:
+            if metric is None:
+                return np.zeros(len(data))
+            return np.full(len(data), np.inf) if metric.dynamic else metric.values(rewards_of(data))
+        check_priority(given if given is not None else self.priority)
+        values = np.asarray(self.priority if given is None else given, dtype=np.float64)
+        if len(values) != len(data):
+            raise DataError(f"{len(values):,} priorities for {len(data):,} trajectories; expected one for each")
+        return values.copy()
+
+    def add(self, episodes: Any, priorities: Any = None) -> None:
+        """Add finished trajectories while running; under a capacity the oldest go.
+
+        A slot that plays a trajectory which goes starts another one with its next row, `fresh`.
+
+        priorities: one number for each, where the memory was given numbers as its priority
+        """
+        data = load(episodes)
+        if not self._named and priorities is None:
+            raise UsageError("this memory ranks by given numbers: add(episodes, priorities=...) needs one for each")
+        values = self._initial_values(data, self._metric, priorities)
+        _, gone = self._add(data)
+        unused = np.zeros(len(data), np.int32)
+        self._forget_pool()
+        self._values = np.append(self._values, values)[gone:]
+        self._epoch = np.append(self._epoch, unused)[gone:]
+        self._held = np.append(self._held, unused)[gone:]
+        if self._slots is not None and gone:
+            self._slots.trajectory[:] = np.maximum(self._slots.trajectory - gone, -1)
+            self._slots.left[self._slots.trajectory < 0] = 0
+        if self._recording is not None:
+            values_now = np.zeros(self.store.rows, np.float32)
+            values_now[: len(self._recording.values)] = self._recording.values
+            self._recording = self._recording._replace(values=values_now)
+
+    # Drawing
+
+    @property
+    def metric(self) -> Priority | None:
+        """The priority in use; None for uniform and for given numbers."""
+        self.store  # noqa: B018  an empty memory has not chosen yet
+        return self._metric
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether ranks change with training, so that uncertainty must come back."""
+        metric = self.metric
+        return metric is not None and metric.dynamic
+
+    def probabilities(self) -> Array:
+        """(trajectories,) eq. 5 over all trajectories. A draw renormalises it over the available ones."""
+        weights = self._weights()
+        return np.asarray(weights / weights.sum())
+
+    def _weights(self) -> Array:
+        playable = self.store.transitions > 0
+        weights = np.zeros(len(playable))
+        values = self._values[playable]
+        self._order = sort_again(values, self._order)
+        weights[playable] = rank_weights(values, self.alpha, self._order)
+        return weights
+
+    def _current_pool(self) -> Pool:
+        if self._pool is None:
+            self._pool = make_pool(self._weights(), self._held, self._epoch, self._current_epoch, REUSE[self.reuse])
+        return self._pool
+
+    def _forget_pool(self) -> None:
+        """Ranks have changed: the next draw ranks anew."""
+        self._current_epoch = self._epoch_now()
+        self._pool = None
+
+    def _epoch_now(self) -> int:
+        return self._current_epoch if self._pool is None else int(self._pool.counters[CURRENT_EPOCH])
+
+    def _plan(self, store: Store, steps: int, batch_size: int) -> Plan:
+        if self._slots is not None and len(self._slots.row) != batch_size:
+            raise UsageError(
+                f"batch_size is {batch_size}, but {len(self._slots.row)} slots are in the middle of their sweeps; "
+                "keep the batch size, or call reset() to start all sweeps anew"
+            )
+        if self._slots is None:
+            self._slots = make_slots(batch_size, self.stagger)
+            playable = int(np.count_nonzero(store.transitions))
+            if batch_size > playable and REUSE[self.reuse] != REPLACEMENT:
+                self._warn_once(
+                    "slots",
+                    f"{batch_size} slots but only {playable} trajectories to play: some are played by several slots",
+                )
+        pool = self._current_pool()
+        plan = empty_plan(steps, batch_size, self._step)
+        stream, done = self._stream, 0
+        while done < steps:
+            stream.reserve(batch_size * NUMBERS_PER_SLOT)
+            done, stream.cursor = play(
+                done,
+                plan.indices,
+                plan.fresh,
+                plan.trajectories,
+                self._slots,
+                pool,
+                store.starts,
+                store.transitions,
+                stream.numbers,
+                stream.cursor,
+                REUSE[self.reuse],
+            )
+        if store.first:
+            plan.trajectories[:] += store.first
+        return plan
+
+    def reset(self) -> None:
+        """Abandon all open sweeps; the next batch starts new ones and may have another size."""
+        self._forget_pool()
+        self._held[:] = 0
+        self._slots = self._recording = None
+        self._fed_step = self._step
+
+    # Uncertainty
+
+    def _feed(self, plan: Plan, values: Array, kind: str) -> None:
+        if kind != "uncertainty" or not self.dynamic:
+            return
+        if plan.first_step < self._fed_step:
+            raise UsageError(
+                f"the batches {plan.first_step} to {plan.first_step + len(plan) - 1} have their uncertainty already; "
+                f"expected that of batch {self._fed_step} on"
+            )
+        if self._recording is None:
+            self._recording = make_recording(self.store.rows, plan.batch_size)
+        if plan.first_step > self._fed_step:
+            self._recording.complete[:] = False
+            self._warn_incomplete(plan.first_step - self._fed_step)
+        self._commit(plan, values.astype(np.float32))
+        self._fed_step = plan.first_step + len(plan)
+
+    def _commit(self, plan: Plan, values: Array) -> None:
+        """Record the values; sweeps that ended give their trajectories new values to be ranked by."""
+        assert self._recording is not None and self._metric is not None
+        store = self.store
+        at = np.maximum(plan.trajectories - store.first, -1)
+        open_rows = np.maximum(self._recording.began - plan.indices[0], 0)[self._recording.complete].sum()
+        numbers, lengths, ended, incomplete = record(
+            plan.indices,
+            plan.fresh,
+            at,
+            values,
+            self._recording,
+            store.starts,
+            plan.indices.size + int(open_rows),
+        )
+        if incomplete:
+            self._warn_incomplete(None)
+        if ended.size:
+            sweeps = Ragged(numbers, np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+            self._values[ended] = self._metric.values(sweeps)  # of two sweeps of one trajectory the later counts
+            self._forget_pool()
+
+    def _warn_incomplete(self, skipped: int | None) -> None:
+        what = f"{skipped} batches were skipped" if skipped else "some rows of a sweep were skipped"
+        self._warn_once(
+            "incomplete",
+            f"uncertainty: {what}; trajectories whose sweeps miss a value keep their old priority",
+        )
+
+    # State
+
+    def _config(self) -> State:
+        named = self.priority if self._named else "given"
+        return {"priority": named, "alpha": self.alpha, "reuse": self.reuse, "stagger": self.stagger}
+
+    def _state(self) -> State:
+        state: State = {
+            "values": self._values.copy(),
+            "epoch": self._epoch.copy(),
+            "current_epoch": self._epoch_now(),
+            "fed_step": self._fed_step,
+            "batch_size": 0 if self._slots is None else len(self._slots.row),
+        }
+        if self._slots is not None:
+            state |= {f"slots.{name}": array.copy() for name, array in self._slots._asdict().items()}
+        if self._recording is not None:
+            state |= self._recording_state(self._recording)
+        if self.dynamic and self._last is not None and self._last.first_step >= self._fed_step:
+            state |= {"pending.indices": self._last.indices, "pending.fresh": self._last.fresh}
+            state |= {"pending.trajectories": self._last.trajectories, "pending.step": self._last.first_step}
+        return state
+
+    def _recording_state(self, recording: Recording) -> State:
+        """Open sweeps alone: the values of their trajectories' rows."""
+        rows = self._open_rows(recording.began, recording.complete)
+        return {
+            "recording.began": recording.began.copy(),
+            "recording.complete": recording.complete.copy(),
+            "recording.values": recording.values[rows],
+        }
+
+    def _open_rows(self, began: Array, complete: Array) -> Array:
+        """All rows that open sweeps have values for: from where each began down to its trajectory's first row."""
+        if not complete.any():
+            return np.empty(0, np.int64)
+        store = self.store
+        ends = began[complete]
+        firsts = store.starts[store.trajectory_of(ends) - store.first]
+        return np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts, ends, strict=True)]))
+
+    def _load_state(self, state: State) -> None:
+        self._values = np.array(state["values"])
+        self._epoch = np.array(state["epoch"])
+        self._current_epoch = int(state["current_epoch"])
+        self._fed_step = int(state["fed_step"])
+        self._held = np.zeros(len(self._values), np.int32)
+        self._pool = None
+        self._slots = self._recording = self._last = None
+        if state["batch_size"]:
+            self._slots = Slots(**{name: np.array(state[f"slots.{name}"]) for name in Slots._fields})
+            np.add.at(self._held, self._slots.trajectory[self._slots.trajectory >= 0], 1)
+        if "recording.began" in state:
+            began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
+            self._recording = Recording(np.zeros(self.store.rows, np.float32), began, complete)
+            self._recording.values[self._open_rows(began, complete)] = state["recording.values"]
+        if "pending.step" in state:
+            pending = {name: np.array(state[f"pending.{name}"]) for name in ("indices", "fresh", "trajectories")}
+            self._last = Plan(**pending, first_step=int(state["pending.step"]))
