@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,7 +36,7 @@ def inlined(function: Function) -> Function:
     return _compile(function, inline="always")
 
 
-def _compile(function: Function, inline: str) -> Function:
+def _compile(function: Function, inline: Literal["never", "always"]) -> Function:
     if not HAVE_NUMBA:
         return function
     import numba

@@ -34,13 +34,10 @@ def storage_array(name: str, value: object, always_float: bool = False) -> Array
 def check_lengths(value: object, rows: int) -> Array:
     """Lengths as int64, or an error: one positive integer per trajectory, together as many as there are rows."""
     given = np.asarray(value)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        if not (given.size == 0 and given.ndim == 1):
-            raise DataError(
-                f"lengths has dtype {given.dtype} and shape {given.shape}; expected one integer per trajectory"
-            )
     if given.size == 0 or rows == 0:
         raise DataError("the data is empty: expected at least one trajectory with at least one step")
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise DataError(f"lengths has dtype {given.dtype} and shape {given.shape}; expected one integer per trajectory")
     if given.min() < 1:
         index = int(np.argmax(given < 1))
         raise DataError(f"trajectory {index} has length {given[index]}; expected at least 1 step")

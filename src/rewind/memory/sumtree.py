@@ -46,7 +46,7 @@ def set_leaf(tree: Array, leaf: int, weight: float) -> None:
 
 @compiled
 def find_leaf(tree: Array, uniform: float) -> int:
-    """The leaf that a uniform number in [0, 1) falls on. The total must be positive; a leaf of weight 0 is never found."""
+    """The leaf that a uniform number in [0, 1) falls on. The total must be positive."""
     half = tree.size // 2
     target = uniform * tree[1]
     node = 1
