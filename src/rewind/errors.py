@@ -24,6 +24,10 @@ class MissingExtra(RewindError, ImportError):
     """An optional part of the installation is needed and not there."""
 
 
+class DownloadError(RewindError, OSError):
+    """A published file could not be had, or not be kept."""
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import `module`, or say which extra brings it."""
     try:

@@ -1,0 +1,145 @@
+"""What is known of each published data set: files, environments, scores, and the paper's settings for it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rewind.errors import unknown_name
+
+Label = Literal["sparse", "dense"]
+Rewards = Literal["raw", "minus_one", "return_range"]
+
+
+@dataclass(frozen=True)
+class TD3BCSettings:
+    """alpha: weight of Q against cloning, None where the paper gives none."""
+
+    rewards: Rewards
+    normalise_states: bool
+    alpha: float | None = None
+
+
+@dataclass(frozen=True)
+class IQLSettings:
+    """tau: the expectile; beta: the inverse temperature of the advantage weights."""
+
+    rewards: Rewards
+    normalise_states: bool
+    tau: float
+    beta: float
+
+
+@dataclass(frozen=True)
+class EDACSettings:
+    """critics: N, the ensemble's size; eta: weight of its diversity, None where the paper gives none."""
+
+    rewards: Rewards
+    normalise_states: bool
+    critics: int
+    eta: float | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One data set of the catalogue. The facts and where they come from: `catalogue.toml`.
+
+    name: D4RL's, which is also the id of the environment D4RL registers for it
+    suite: mujoco, antmaze or adroit
+    label: whether the paper calls the suite's rewards sparse or dense; `auto` priorities go by it
+    file, address: the published file and where it is published
+    base_environment: what D4RL's environment is made from
+    environment: the Gymnasium id to evaluate on
+    horizon: steps after which an episode is cut
+    minimum_score, maximum_score: the returns that score 0 and 100
+    episodes: published count, ending at terminals | timeouts (on AntMaze: mostly one-step fragments)
+    boundaries: the rule to end trajectories by, flags or flags+jump
+    merge_fragments: whether to join the one-step success fragments
+    rebuilt: the nearest set that Rewind makes itself; other policies, so never the same data
+    paper: whether it is one of the paper's 23
+    beta: of the weighted target, None where the paper gives none
+    edac: None on AntMaze, where the paper has no EDAC
+    """
+
+    name: str
+    suite: str
+    label: Label
+    folder: str
+    file: str
+    address: str
+    base_environment: str
+    environment: str
+    horizon: int
+    minimum_score: float
+    maximum_score: float
+    episodes: int
+    boundaries: Literal["flags", "flags+jump"]
+    merge_fragments: bool
+    rebuilt: str
+    td3_bc: TD3BCSettings
+    iql: IQLSettings
+    edac: EDACSettings | None = None
+    paper: bool = False
+    beta: float | None = None
+
+
+@cache
+def catalogue() -> Mapping[str, Entry]:
+    """Every data set by name: a suite's tasks in turn, within a task the paper's sets first."""
+    text = resources.files("rewind.data").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    families = tomllib.loads(text)
+    host = families.pop("host")
+    entries = {}
+    for family in families.values():
+        for task in family.pop("tasks").values():
+            for name, own in task.pop("sets").items():
+                entries[name] = _entry(name, host, _merged(_merged(family, task), own))
+    return MappingProxyType(entries)
+
+
+def _merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """`own` over `defaults`, inner tables likewise."""
+    result = {**defaults, **own}
+    for key in defaults.keys() & own.keys():
+        if isinstance(own[key], dict):
+            result[key] = _merged(defaults[key], own[key])
+    return result
+
+
+def _entry(name: str, host: str, table: dict[str, Any]) -> Entry:
+    settings = {"td3_bc": TD3BCSettings, "iql": IQLSettings, "edac": EDACSettings}
+    agents = {key: kind(**table.pop(key)) for key, kind in settings.items() if key in table}
+    return Entry(name=name, address=f"{host}/{table['folder']}/{table['file']}", **agents, **table)
+
+
+def entry(name: str) -> Entry:
+    """The catalogue's entry of that name, or an error with the nearest names."""
+    try:
+        return catalogue()[name]
+    except KeyError:
+        raise unknown_name("data set", name, catalogue()) from None
+
+
+def label(name: str) -> Label:
+    """Whether the paper calls that data set's rewards sparse or dense."""
+    return entry(name).label
+
+
+@overload
+def normalised_score(name: str, returns: float) -> float: ...
+@overload
+def normalised_score(name: str, returns: ArrayLike) -> NDArray[np.float64]: ...
+def normalised_score(name: str, returns: ArrayLike) -> NDArray[np.float64] | float:
+    """100 * (return - minimum) / (maximum - minimum), as papers print it; D4RL's own leaves the 100 out."""
+    known = entry(name)
+    span = known.maximum_score - known.minimum_score
+    scores = 100.0 * (np.asarray(returns, dtype=np.float64) - known.minimum_score) / span
+    return scores if scores.ndim else float(scores)

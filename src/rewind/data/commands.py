@@ -1,0 +1,131 @@
+"""`rewind data list`, `info` and `get`: what they take, and what they print."""
+
+from __future__ import annotations
+
+import json as json_format
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rewind.data.catalogue import Entry, catalogue, entry
+from rewind.data.originals import cache_folder, get, verify
+from rewind.errors import unknown_name
+
+
+@dataclass
+class DataList:
+    """List the catalogued data sets."""
+
+    suite: str | None = None
+    """Only this suite: mujoco, antmaze or adroit."""
+    json: Path | None = None
+    """Also write the list to this file, with every figure of every set."""
+
+    def run(self) -> None:
+        suites = {known.suite for known in catalogue().values()}
+        if self.suite is not None and self.suite not in suites:
+            raise unknown_name("suite", self.suite, suites)
+        chosen = [known for known in catalogue().values() if self.suite in (None, known.suite)]
+        print(_table([_row(known) for known in chosen]))
+        here = sum(_here(known) for known in chosen)
+        print(f"\n{len(chosen)} data sets, {here} of them in {cache_folder()}")
+        if self.json is not None:
+            _write_json(self.json, {"sets": [_figures(known) for known in chosen]})
+
+
+@dataclass
+class DataInfo:
+    """Show everything that is known of one data set, and the paper's settings for it."""
+
+    name: str
+    """The data set, for example hopper-medium-v2."""
+    json: Path | None = None
+    """Also write it to this file."""
+
+    def run(self) -> None:
+        figures = _figures(entry(self.name))
+        flat = {}
+        for key, value in figures.items():
+            inner = value if isinstance(value, dict) else {"": value}
+            flat.update({f"{key}.{sub}" if sub else key: _text(item) for sub, item in inner.items()})
+        width = max(map(len, flat))
+        print("\n".join(f"{key:{width}}  {value}" for key, value in flat.items()))
+        if self.json is not None:
+            _write_json(self.json, figures)
+
+
+@dataclass
+class DataGet:
+    """Bring the published file of a data set into the cache folder ($REWIND_DATA, or ~/.rewind/data)."""
+
+    name: str
+    """The data set, for example hopper-medium-v2."""
+    source: Path | None = None
+    """Take it from this file, or from the folder that holds it, instead of downloading it."""
+    mirror: str | None = None
+    """Download it from below this base address; default $REWIND_MIRROR, then where it was published."""
+    json: Path | None = None
+    """Also write path, size and digest to this file."""
+
+    def run(self) -> None:
+        path = get(self.name, source=self.source, mirror=self.mirror)
+        record = {"name": self.name, "path": str(path), **verify(self.name)}
+        record.pop("modified_ns", None)
+        print("\n".join(f"{key:6}  {_text(value)}" for key, value in record.items()))
+        if self.json is not None:
+            _write_json(self.json, record)
+
+
+def _here(known: Entry) -> bool:
+    return (cache_folder() / known.file).is_file()
+
+
+def _figures(known: Entry) -> dict[str, Any]:
+    return {**asdict(known), "here": _here(known)}
+
+
+def _row(known: Entry) -> dict[str, Any]:
+    return {
+        "name": known.name,
+        "rewards": known.label,
+        "episodes": known.episodes,
+        "horizon": known.horizon,
+        "evaluated on": known.environment,
+        "beta": known.beta,
+        "alpha": known.td3_bc.alpha,
+        "paper": known.paper,
+        "here": _here(known),
+    }
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    """Columns under their names, numbers to the right."""
+    cells = [list(rows[0]), *([_text(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    right = [any(type(row[key]) in (int, float) for row in rows) for key in rows[0]]
+    return "\n".join(
+        "  ".join(
+            f"{cell:{'>' if end else '<'}{width}}"
+            for cell, width, end in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in cells
+    )
+
+
+def _write_json(path: Path, figures: Any) -> None:
+    """Never half written: a temporary name, then a rename."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(json_format.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

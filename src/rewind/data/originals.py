@@ -1,0 +1,242 @@
+"""The published files: found where they already are, or downloaded once; recorded, and checked whenever used.
+
+In the cache folder, for a data set whose file is F:
+
+    F              the file, under this name only when complete
+    F.json         its size, digest and origin, written when it came; checked when it is used
+    F.part[.json]  what has arrived of a transfer that was cut, and of which version of the file
+    .F.lock        held while a process brings the file
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from rewind.data.catalogue import Entry, entry
+from rewind.data.transfer import Progress, TransferError, forget, progress_bar, transfer
+from rewind.errors import DataError, DownloadError, UsageError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+
+def cache_folder() -> Path:
+    """Where the files are kept: `$REWIND_DATA`, or `.rewind/data` in the home folder."""
+    folder = os.environ.get("REWIND_DATA")
+    return Path(folder).expanduser() if folder else Path.home() / ".rewind" / "data"
+
+
+def get(
+    name: str,
+    source: str | os.PathLike[str] | None = None,
+    mirror: str | None = None,
+    progress: bool | Progress = True,
+) -> Path:
+    """The published file of a catalogued data set, in the cache folder.
+
+    In this order: `source`; the cache folder; D4RL's own folder (`$D4RL_DATASET_DIR` or `~/.d4rl/datasets`);
+    the mirror, if one is given; otherwise the address where it was published.
+
+    source: the file itself, or a folder that holds it under its published name; replaces what the cache holds
+    mirror: base address, with the files in it or in the publisher's folders below it; or `$REWIND_MIRROR`
+    progress: True for a bar, False for silence, or a function of (bytes here, bytes in all or None)
+    """
+    known = entry(name)
+    target = cache_folder() / known.file
+    if source is not None or not target.is_file():
+        given = None if source is None else _given(known, Path(source).expanduser())
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with _only_one(target):
+                if given is not None:
+                    _adopt(given, target)
+                elif not target.is_file():  # another process may have been faster
+                    _bring(known, target, mirror or os.environ.get("REWIND_MIRROR"), progress)
+        except DownloadError:
+            raise
+        except OSError as error:
+            raise DownloadError(
+                f"{known.file} ({name}) cannot be kept in {target.parent}: {error.strerror or error}; "
+                "set $REWIND_DATA to a folder that can be written and has room"
+            ) from error
+    _check(name, target)
+    return target
+
+
+def verify(name: str) -> dict[str, Any]:
+    """Compare the whole file with what was recorded when it came; the record, if it is the same."""
+    target = cache_folder() / entry(name).file
+    if not target.is_file():
+        raise DataError(f"no file {target} to verify; bring it with: rewind data get {name}")
+    return _check(name, target, thorough=True)
+
+
+def _given(known: Entry, source: Path) -> Path:
+    path = source / known.file if source.is_dir() else source
+    if not path.is_file():
+        raise UsageError(f"no file {path}; expected {known.file} of {known.name}, or a folder that holds it")
+    if reason := _broken(path):
+        raise DataError(f"{path} cannot be {known.name}: {reason}")
+    return path
+
+
+def _bring(known: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
+    d4rl = Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser() / known.file
+    if d4rl.is_file() and not _broken(d4rl):  # D4RL leaves cut downloads under their final name
+        return _adopt(d4rl, target)
+    part = target.with_name(f"{target.name}.part")
+    tried = []
+    for address in _addresses(known, mirror):
+        try:
+            with contextlib.ExitStack() as stack:
+                show = stack.enter_context(progress_bar(known.file)) if progress is True else progress
+                transfer(address, part, show or (lambda done, total: None))
+        except TransferError as error:
+            tried.append(f"{address}: {error}")
+            continue
+        if reason := _broken(part):
+            forget(part)
+            tried.append(f"{address}: what came is unusable: {reason}")
+            continue
+        _record_of(target).unlink(missing_ok=True)  # of a file that was deleted
+        part.replace(target)
+        forget(part)
+        _record(target, address)
+        return None
+    raise DownloadError(
+        f"could not get {known.file} ({known.name}):\n"
+        + "".join(f"  {line}\n" for line in tried)
+        + f"Put the file at {target} by hand, name it with --from PATH, or name a mirror's base address "
+        "with --mirror or $REWIND_MIRROR. The nearest set that needs no network is "
+        f"{known.rebuilt} (Rewind's own data, not D4RL's)."
+    )
+
+
+def _addresses(known: Entry, mirror: str | None) -> list[str]:
+    if mirror is None:
+        return [known.address]
+    if not mirror.startswith(("http://", "https://")):
+        raise UsageError(f"mirror {mirror!r} is not a base address: expected http://... or https://...")
+    base = mirror.rstrip("/")
+    return [f"{base}/{known.folder}/{known.file}", f"{base}/{known.file}"]
+
+
+def _adopt(path: Path, target: Path) -> None:
+    """Copy a file that is on this machine; a link would tie the cache to what its owner does with it."""
+    if target.exists() and target.samefile(path):
+        return
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        shutil.copyfile(path, temporary)
+        _record_of(target).unlink(missing_ok=True)  # it speaks of the file that goes
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _record(target, str(path))
+
+
+def _broken(path: Path) -> str | None:
+    """Why this is no complete HDF5 file, told from its first bytes, which hold the size it must have."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(64)
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    if head[:8] != b"\x89HDF\r\n\x1a\n":
+        return "it is not an HDF5 file"
+    if len(head) < 64:
+        return f"it is cut after {len(head)} bytes"
+    position = {0: 40, 1: 44, 2: 28, 3: 28}.get(head[8])  # of the end's address, by the format's version
+    expected = int.from_bytes(head[position : position + 8], "little") if position else 0
+    size = path.stat().st_size
+    return f"it is cut: {size:,} of {expected:,} bytes" if size < expected else None
+
+
+def _record_of(target: Path) -> Path:
+    return target.with_name(f"{target.name}.json")
+
+
+def _record(target: Path, origin: str, digest: str | None = None) -> dict[str, Any]:
+    status = target.stat()
+    record = {
+        "file": target.name,
+        "size": status.st_size,
+        "sha256": digest or _digest(target),
+        "origin": origin,
+        "modified_ns": status.st_mtime_ns,
+    }
+    temporary = target.with_name(f".{target.name}.json.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(_record_of(target))
+    finally:
+        temporary.unlink(missing_ok=True)
+    return record
+
+
+def _digest(target: Path) -> str:
+    with target.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
+    """The size at every use; the digest too when asked, or when the file was touched since it came."""
+    writable = os.access(target.parent, os.W_OK)  # a shared folder that is only read keeps no records: fine
+    try:
+        record: dict[str, Any] = json.loads(_record_of(target).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):  # put there by hand
+        if reason := _broken(target):
+            raise DataError(f"{target} cannot be {name}: {reason}; delete it") from None
+        return (
+            _record(target, "found in place")
+            if writable
+            else {"file": target.name, "origin": "found in place"}
+        )
+    status = target.stat()
+    touched = status.st_mtime_ns != record["modified_ns"]
+    same = status.st_size == record["size"] and (
+        not (thorough or touched) or _digest(target) == record["sha256"]
+    )
+    if not same:
+        raise DataError(
+            f"{target} is not the file that was recorded ({record['size']:,} bytes, "
+            f"sha256 {record['sha256'][:12]}...): it was altered or damaged. "
+            f"Delete it and {_record_of(target).name}, then: rewind data get {name}"
+        )
+    return _record(target, record["origin"], record["sha256"]) if touched and writable else record
+
+
+@contextlib.contextmanager
+def _only_one(target: Path) -> Iterator[None]:
+    """One process at a time brings a file; the others wait, and then find it."""
+    with target.with_name(f".{target.name}.lock").open("w") as file:
+        if not _lock(file):
+            print(f"waiting for another process that is getting {target.name}", file=sys.stderr)
+            while not _lock(file):
+                time.sleep(0.2)
+        yield
+
+
+def _lock(file: IO[str]) -> bool:
+    """Whether the lock is held now; closing the file gives it back."""
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Some cluster file systems know no locks: go on, rather than refuse to work there at all.
+        return error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
+    return True

@@ -1,0 +1,183 @@
+"""The catalogue says what D4RL and the paper say."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewind.data.catalogue import catalogue, entry, label, normalised_score
+from rewind.data.commands import DataInfo, DataList
+from rewind.errors import UsageError
+
+FACTS = Path(__file__).parents[2].parent / "shared" / "facts" / "d4rl.json"
+MUJOCO = ("halfcheetah", "hopper", "walker2d")
+KINDS = ("medium", "medium-replay", "medium-expert")
+MAZES = ("umaze", "umaze-diverse", "medium-play", "medium-diverse", "large-play", "large-diverse")
+HANDS = ("pen", "hammer", "door", "relocate")
+
+# The appendix tables, transcribed.
+PAPER_BETA = {
+    **{f"halfcheetah-{kind}-v2": 1.0 for kind in KINDS},
+    "hopper-medium-v2": 0.0,
+    "hopper-medium-replay-v2": 1.0,
+    "hopper-medium-expert-v2": 1.0,
+    "walker2d-medium-v2": 0.0,
+    "walker2d-medium-replay-v2": 0.5,
+    "walker2d-medium-expert-v2": 0.5,
+    "antmaze-umaze-v0": 0.95,
+    "antmaze-umaze-diverse-v0": 0.25,
+    "antmaze-medium-play-v0": 0.98,
+    "antmaze-medium-diverse-v0": 0.75,
+    "antmaze-large-play-v0": 0.75,
+    "antmaze-large-diverse-v0": 0.98,
+    "pen-cloned-v1": 0.5,
+    "hammer-cloned-v1": 1.0,
+    "door-cloned-v1": 1.0,
+    "relocate-cloned-v1": 0.05,
+    "pen-expert-v1": 0.5,
+    "hammer-expert-v1": 0.5,
+    "door-expert-v1": 0.0,
+    "relocate-expert-v1": 0.0,
+}
+PAPER_ALPHA = {
+    **{f"{task}-{kind}-v2": 2.5 for task in MUJOCO for kind in KINDS},
+    "antmaze-umaze-v0": 2.5,
+    "antmaze-umaze-diverse-v0": 50,
+    "antmaze-large-play-v0": 50,
+    "antmaze-large-diverse-v0": 50,
+    "antmaze-medium-play-v0": 36,
+    "antmaze-medium-diverse-v0": 25,
+    "pen-cloned-v1": 0.0001,
+    "hammer-cloned-v1": 0.01,
+    "relocate-expert-v1": 0.01,
+    "door-cloned-v1": 0.25,
+    "relocate-cloned-v1": 0.25,
+    "pen-expert-v1": 0.25,
+    "hammer-expert-v1": 0.25,
+    "door-expert-v1": 0.25,
+}
+REBUILT = {
+    *(f"rewind/{task}-{kind}-v0" for task in MUJOCO for kind in KINDS),
+    *(f"rewind/antmaze-{maze}-v0" for maze in MAZES),
+    *(f"rewind/{hand}-expert-v0" for hand in HANDS),
+}
+
+
+def of_suite(suite):
+    return [known for known in catalogue().values() if known.suite == suite]
+
+
+def test_the_papers_23_data_sets_and_their_siblings_are_there():
+    siblings = {f"{task}-{kind}-v2" for task in MUJOCO for kind in ("random", "expert", "full-replay")}
+    siblings |= {f"antmaze-{maze}-v2" for maze in MAZES} | {f"{hand}-human-v1" for hand in HANDS}
+    assert {name for name, known in catalogue().items() if known.paper} == set(PAPER_BETA)
+    assert set(catalogue()) == set(PAPER_BETA) | siblings
+
+
+def test_beta_and_alpha_are_those_of_the_papers_tables_and_absent_where_it_has_none():
+    assert {n: k.beta for n, k in catalogue().items() if k.beta is not None} == PAPER_BETA
+    assert {n: k.td3_bc.alpha for n, k in catalogue().items() if k.paper} == PAPER_ALPHA
+    assert all(k.td3_bc.alpha == 2.5 for k in of_suite("mujoco"))
+    assert all(k.td3_bc.alpha is None for k in catalogue().values() if not k.paper and k.suite != "mujoco")
+
+
+def test_iql_and_edac_settings_are_the_papers():
+    expected = {"mujoco": (0.7, 3.0), "antmaze": (0.9, 10.0), "adroit": (0.7, 0.5)}
+    for known in catalogue().values():
+        assert (known.iql.tau, known.iql.beta) == expected[known.suite]
+        assert known.td3_bc.normalise_states and known.iql.normalise_states
+        if known.suite == "antmaze":
+            assert known.edac is None
+            assert known.td3_bc.rewards == known.iql.rewards == "minus_one"
+            continue
+        assert known.edac.critics == (3 if "medium-replay" in known.name else 10)
+        assert known.edac.rewards == known.td3_bc.rewards == "raw" and not known.edac.normalise_states
+    scaled = {name for name, known in catalogue().items() if known.iql.rewards == "return_range"}
+    assert scaled == {"hopper-medium-v2", "hopper-medium-replay-v2"}
+    eta = {known.name: known.edac.eta for known in catalogue().values() if known.edac}
+    assert eta["walker2d-medium-v2"] == eta["hopper-medium-expert-v2"] == 1
+    assert eta["walker2d-medium-expert-v2"] == eta["halfcheetah-medium-expert-v2"] == 5
+    assert (eta["pen-cloned-v1"], eta["pen-human-v1"], eta["door-expert-v1"]) == (10, 1000, 200)
+    assert eta["hopper-random-v2"] is None
+
+
+def test_suite_labels_are_the_papers():
+    assert label("hopper-medium-v2") == "dense"
+    assert {label(k.name) for s in ("antmaze", "adroit") for k in of_suite(s)} == {"sparse"}
+
+
+@pytest.mark.skipif(not FACTS.exists(), reason="the founders' facts are not beside this checkout")
+def test_facts_of_the_23_are_those_collected_from_d4rl():
+    facts = {name: fact for name, fact in json.loads(FACTS.read_text()).items() if name != "_meta"}
+    assert set(facts) == {name for name, known in catalogue().items() if known.paper}
+    for name, fact in facts.items():
+        known = entry(name)
+        assert (known.minimum_score, known.maximum_score) == (fact["min"], fact["max"])
+        assert (known.address, known.suite, known.horizon) == (fact["url"], fact["suite"], fact["horizon"])
+        assert (known.episodes, known.base_environment) == (fact["tfds_episode_count"], fact["base_env"])
+        assert (known.beta, known.td3_bc.alpha) == (fact["paper_beta"], fact["paper_td3bc_alpha"])
+        assert known.name == fact["env_id"]
+        if "v2_url" in fact:
+            assert entry(name.replace("-v0", "-v2")).address == fact["v2_url"]
+
+
+def test_siblings_share_their_tasks_scores_and_environment():
+    for known in catalogue().values():
+        first = next(k for k in catalogue().values() if k.base_environment == known.base_environment)
+        assert (known.minimum_score, known.maximum_score) == (first.minimum_score, first.maximum_score)
+        if known.suite == "mujoco":
+            assert known.environment == known.base_environment.replace("-v2", "-v4")
+
+
+def test_every_set_has_its_own_file_under_its_own_folder():
+    assert len({known.file for known in catalogue().values()}) == len(catalogue())
+    assert all(known.address.endswith(f"/{known.folder}/{known.file}") for known in catalogue().values())
+
+
+def test_antmaze_v0_needs_the_jump_test_and_all_antmaze_the_merge():
+    for known in catalogue().values():
+        jump = known.suite == "antmaze" and known.name.endswith("-v0")
+        assert known.boundaries == ("flags+jump" if jump else "flags")
+        assert known.merge_fragments == (known.suite == "antmaze")
+
+
+def test_the_nearest_rebuilt_set_can_be_rebuilt_is_of_the_same_task_and_bears_its_own_name():
+    for known in catalogue().values():
+        assert known.rebuilt in REBUILT
+        assert known.rebuilt.removeprefix("rewind/").split("-")[0] == known.name.split("-")[0]
+        same = f"rewind/{re.sub('-v[0-9]$', '-v0', known.name)}"
+        assert known.rebuilt == same or same not in REBUILT
+
+
+def test_reference_scores_are_0_and_100_and_in_between_it_is_linear():
+    known = entry("hopper-medium-v2")
+    ends = np.array([known.minimum_score, known.maximum_score])
+    np.testing.assert_allclose(normalised_score(known.name, ends), [0, 100])
+    np.testing.assert_allclose(normalised_score(known.name, [[ends.mean()]]), [[50]])
+    assert isinstance(normalised_score(known.name, 1000.0), float)
+    assert normalised_score("antmaze-umaze-v0", 0.85) == pytest.approx(85)
+
+
+def test_an_unknown_name_gets_the_nearest():
+    with pytest.raises(UsageError, match="did you mean 'hopper-medium-v2'"):
+        entry("hoper-medium-v2")
+    with pytest.raises(UsageError, match="unknown suite 'adroid': did you mean 'adroit'"):
+        DataList(suite="adroid").run()
+
+
+def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("REWIND_DATA", str(tmp_path))
+    (tmp_path / "pen-human-v1.hdf5").touch()
+    DataList(suite="adroit", json=tmp_path / "list.json").run()
+    written = json.loads((tmp_path / "list.json").read_text())["sets"]
+    printed = capsys.readouterr().out
+    assert [one["name"] for one in written] == [known.name for known in of_suite("adroit")]
+    assert all(one["name"] in printed for one in written)
+    assert [one["name"] for one in written if one["here"]] == ["pen-human-v1"]
+    DataInfo("hopper-medium-v2", json=tmp_path / "info.json").run()
+    figures = json.loads((tmp_path / "info.json").read_text())
+    assert figures["iql"] == {"rewards": "return_range", "normalise_states": True, "tau": 0.7, "beta": 3.0}
+    assert re.search(r"^iql\.tau +0\.7$", capsys.readouterr().out, re.MULTILINE)
+    assert not list(tmp_path.glob(".*.tmp"))
