@@ -1,7 +1,7 @@
 """What a critic regresses to: the one-step, the SARSA and the weighted target (eq. 2, 3 and 4 of the paper).
 
 Plain arithmetic that NumPy, torch and JAX arrays all pass through. A backward sweep visits t+1 right before t, so the
-target of t+1 is at hand when t needs it. One number per slot is carried: the paper's "Q table on the current trajectory".
+target of t+1 is at hand when t needs it: one number per slot is carried, the paper's "Q table".
 
     y_t = r_t                                                    at a terminal
     y_t = r_t + discount * bootstrap_t                           where a sweep starts (`fresh`), for want of y_{t+1}

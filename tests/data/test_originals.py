@@ -218,9 +218,7 @@ def test_a_wrong_file_that_looks_like_success_is_refused(server, cache, body, re
 
 
 @pytest.mark.parametrize(("status", "requests"), [(403, 2), (404, 2), (503, 2 * transfer.ATTEMPTS)])
-def test_a_refusal_says_which_file_which_address_where_to_put_it_and_what_is_nearest(
-    server, cache, status, requests
-):
+def test_a_refusal_says_which_file_which_address_where_to_put_it_and_what_is_nearest(server, cache, status, requests):
     server.status = status
     with pytest.raises(DownloadError) as caught:
         fetch(server)

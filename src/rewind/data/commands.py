@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from rewind.data.catalogue import Entry, catalogue, entry
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import unknown_name
+from rewind.files import write_json
 
 
 @dataclass
@@ -31,7 +30,7 @@ class DataList:
         here = sum(_here(known) for known in chosen)
         print(f"\n{len(chosen)} data sets, {here} of them in {cache_folder()}")
         if self.json is not None:
-            _write_json(self.json, {"sets": [_figures(known) for known in chosen]})
+            write_json(self.json, {"sets": [_figures(known) for known in chosen]})
 
 
 @dataclass
@@ -52,7 +51,7 @@ class DataInfo:
         width = max(map(len, flat))
         print("\n".join(f"{key:{width}}  {value}" for key, value in flat.items()))
         if self.json is not None:
-            _write_json(self.json, figures)
+            write_json(self.json, figures)
 
 
 @dataclass
@@ -74,7 +73,7 @@ class DataGet:
         record.pop("modified_ns", None)
         print("\n".join(f"{key:6}  {_text(value)}" for key, value in record.items()))
         if self.json is not None:
-            _write_json(self.json, record)
+            write_json(self.json, record)
 
 
 def _here(known: Entry) -> bool:
@@ -114,18 +113,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
     right = [any(type(row[key]) in (int, float) for row in rows) for key in rows[0]]
     return "\n".join(
         "  ".join(
-            f"{cell:{'>' if end else '<'}{width}}"
-            for cell, width, end in zip(line, widths, right, strict=True)
+            f"{cell:{'>' if end else '<'}{width}}" for cell, width, end in zip(line, widths, right, strict=True)
         ).rstrip()
         for line in cells
     )
-
-
-def _write_json(path: Path, figures: Any) -> None:
-    """Never half written: a temporary name, then a rename."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(json_format.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rewind.data.boundaries import from_d4rl
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError
+from rewind.files import whole_file
 
 Array = NDArray[Any]
 
@@ -69,12 +70,6 @@ def _from_arrays(data: Mapping[str, Array], name: str) -> Trajectories:
 
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
     """Write a file that `load_npz` reads back to equal arrays. Never half written: a temporary name, then a rename."""
-    path = Path(path)
     header = json.dumps({"name": trajectories.name, "notes": trajectories.notes})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            np.savez(file, header=np.array(header), **{key: getattr(trajectories, key) for key in FIELDS})
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, header=np.array(header), **{key: getattr(trajectories, key) for key in FIELDS})

@@ -199,16 +199,10 @@ def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
     except (FileNotFoundError, ValueError):  # put there by hand
         if reason := _broken(target):
             raise DataError(f"{target} cannot be {name}: {reason}; delete it") from None
-        return (
-            _record(target, "found in place")
-            if writable
-            else {"file": target.name, "origin": "found in place"}
-        )
+        return _record(target, "found in place") if writable else {"file": target.name, "origin": "found in place"}
     status = target.stat()
     touched = status.st_mtime_ns != record["modified_ns"]
-    same = status.st_size == record["size"] and (
-        not (thorough or touched) or _digest(target) == record["sha256"]
-    )
+    same = status.st_size == record["size"] and (not (thorough or touched) or _digest(target) == record["sha256"])
     if not same:
         raise DataError(
             f"{target} is not the file that was recorded ({record['size']:,} bytes, "

@@ -73,9 +73,7 @@ def _attempt(address: str, part: Path, progress: Progress) -> None:
         resumed = response.status == 206
         have = have if resumed else 0  # 200: the file has changed, or the server knows no ranges
         size = _announced(response)
-        if resumed and (
-            size != note["size"] or not response.headers["Content-Range"].startswith(f"bytes {have}-")
-        ):
+        if resumed and (size != note["size"] or not response.headers["Content-Range"].startswith(f"bytes {have}-")):
             forget(part)
             raise _Cut("the server sent another part of the file than the one asked for")
         with part.open("ab" if resumed else "wb") as file:
