@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.data.checks import CHUNK_ROWS, storage_array
+from rewind.data.checks import CHUNK_ROWS, check_finite, storage_array
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError
 
@@ -98,6 +98,7 @@ def _check_chain(observations: Array, successors: Array | None, ends: Array) -> 
         return
     broken = ~_chained(observations, successors) & ~ends
     if broken.any():
+        check_finite("observations", observations, np.diff(np.flatnonzero(ends), prepend=-1))  # NaN equals nothing
         row = int(np.argmax(broken))
         raise DataError(
             f"next_observations at row {row} is not the observation of row {row + 1}, though no flag ends a trajectory "

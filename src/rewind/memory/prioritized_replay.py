@@ -82,21 +82,15 @@ class PrioritizedReplay(Replay):
         self._largest = max(self._largest, float(priorities.max()))
         set_leaves(self._tree, rows[alive], priorities[alive] ** self.alpha)
 
+    def _awaits(self, plan: Plan) -> bool:
+        return True
+
     def _config(self) -> State:
         return {"alpha": self.alpha, "eps": self.eps}
 
     def _state(self) -> State:
-        state: State = {"weights": self._leaves[: self.store.rows].copy(), "largest": self._largest}
-        if self._last is not None:
-            state |= {"pending.indices": self._last.indices, "pending.trajectories": self._last.trajectories}
-            state |= {"pending.step": self._last.first_step}
-        return state
+        return {"weights": self._leaves[: self.store.rows].copy(), "largest": self._largest}
 
     def _load_state(self, state: State) -> None:
         self._largest = float(state["largest"])
         fill_tree(self._tree, np.array(state["weights"]))
-        self._last = None
-        if "pending.step" in state:
-            rows = np.array(state["pending.indices"])
-            trajectories = np.array(state["pending.trajectories"])
-            self._last = Plan(rows, np.ones(rows.shape, bool), trajectories, int(state["pending.step"]))

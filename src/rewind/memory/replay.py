@@ -131,6 +131,7 @@ class Replay(ABC):
             "step": self._step,
             "stream": self._stream.state(),
             **{f"config.{key}": value for key, value in self._config().items()},
+            **{f"pending.{key}": value for key, value in self._pending().items()},
             **self._state(),
         }
 
@@ -140,6 +141,16 @@ class Replay(ABC):
         self._load_state(state)
         self._stream.load_state(state["stream"])
         self._step = int(state["step"])
+        self._last = None
+        if "pending.first_step" in state:
+            arrays = {name: np.array(state[f"pending.{name}"]) for name in ("indices", "fresh", "trajectories")}
+            self._last = Plan(**arrays, first_step=int(state["pending.first_step"]))
+
+    def _pending(self) -> State:
+        """The last plan, while it awaits feedback that this memory makes use of."""
+        if self._last is None or not self._awaits(self._last):
+            return {}
+        return {name: getattr(self._last, name) for name in ("indices", "fresh", "trajectories", "first_step")}
 
     def _check_state(self, state: State) -> None:
         if state.get("version") != STATE_VERSION or state.get("kind") != type(self).__name__:
@@ -173,6 +184,10 @@ class Replay(ABC):
 
     @abstractmethod
     def _feed(self, plan: Plan, values: Array, kind: str) -> None: ...
+
+    @abstractmethod
+    def _awaits(self, plan: Plan) -> bool:
+        """Whether feedback for this plan may still come and would change anything."""
 
     @abstractmethod
     def _config(self) -> State:

@@ -232,6 +232,9 @@ class TrajectoryReplay(Replay):
         self._commit(plan, values.astype(np.float32))
         self._fed_step = plan.first_step + len(plan)
 
+    def _awaits(self, plan: Plan) -> bool:
+        return self.dynamic and plan.first_step >= self._fed_step
+
     def _commit(self, plan: Plan, values: Array) -> None:
         """Record the values; sweeps that ended give their trajectories new values to be ranked by."""
         assert self._recording is not None and self._metric is not None
@@ -279,9 +282,6 @@ class TrajectoryReplay(Replay):
             state |= {f"slots.{name}": array.copy() for name, array in self._slots._asdict().items()}
         if self._recording is not None:
             state |= self._recording_state(self._recording)
-        if self.dynamic and self._last is not None and self._last.first_step >= self._fed_step:
-            state |= {"pending.indices": self._last.indices, "pending.fresh": self._last.fresh}
-            state |= {"pending.trajectories": self._last.trajectories, "pending.step": self._last.first_step}
         return state
 
     def _recording_state(self, recording: Recording) -> State:
@@ -309,7 +309,7 @@ class TrajectoryReplay(Replay):
         self._fed_step = int(state["fed_step"])
         self._held = np.zeros(len(self._values), np.int32)
         self._pool = None
-        self._slots = self._recording = self._last = None
+        self._slots = self._recording = None
         if state["batch_size"]:
             self._slots = Slots(**{name: np.array(state[f"slots.{name}"]) for name in Slots._fields})
             np.add.at(self._held, self._slots.trajectory[self._slots.trajectory >= 0], 1)
@@ -317,6 +317,3 @@ class TrajectoryReplay(Replay):
             began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
             self._recording = Recording(np.zeros(self.store.rows, np.float32), began, complete)
             self._recording.values[self._open_rows(began, complete)] = state["recording.values"]
-        if "pending.step" in state:
-            pending = {name: np.array(state[f"pending.{name}"]) for name in ("indices", "fresh", "trajectories")}
-            self._last = Plan(**pending, first_step=int(state["pending.step"]))

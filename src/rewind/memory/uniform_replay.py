@@ -40,6 +40,9 @@ class UniformReplay(Replay):
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         pass
 
+    def _awaits(self, plan: Plan) -> bool:
+        return False
+
     def _config(self) -> State:
         return {}
 
@@ -47,4 +50,4 @@ class UniformReplay(Replay):
         return {}
 
     def _load_state(self, state: State) -> None:
-        self._last = None
+        pass

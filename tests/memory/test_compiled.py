@@ -1,0 +1,65 @@
+"""With and without Numba the same stream, to the bit."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay
+from rewind.memory import PRIORITIES
+from tests.helpers import make
+
+
+def digest():
+    """Everything the memories do on some data, as one number."""
+    warnings.simplefilter("ignore")
+    result = hashlib.sha256()
+    data = make(np.random.default_rng(0).integers(1, 30, 60))
+    memories = [
+        TrajectoryReplay(priority, reuse=reuse, alpha=alpha, stagger=alpha > 1, seed=3)
+        for priority in ("uniform", *PRIORITIES)
+        for reuse, alpha in (("on_finish", 1.0), ("epoch", 2.0), ("replacement", 0.5), ("on_finish", 6.0))
+    ]
+    memories += [UniformReplay(seed=3), PrioritizedReplay(seed=3)]
+    for memory in memories:
+        memory.load_offline_dataset(data)
+        for _ in range(8):
+            plan = memory.plan(11, 50)
+            memory.update_uncertainty(np.abs(np.sin(plan.indices)), plan)
+            memory.update_priorities(np.cos(plan.indices), plan)
+            for array in (plan.indices, plan.fresh, plan.trajectories):
+                result.update(array.tobytes())
+        result.update(memory.gather(plan, 3).next_observations.tobytes())
+    return result.hexdigest()
+
+
+def test_numba_and_python_play_the_same_rows():
+    pytest.importorskip("numba")
+    program = "from tests.memory.test_compiled import digest; from rewind.compiled import HAVE_NUMBA; "
+    program += "print(HAVE_NUMBA, digest())"
+    answers = {}
+    for numba in ("0", "1"):
+        environment = {**os.environ, "REWIND_NUMBA": numba}
+        root = Path(__file__).parents[2]
+        run = subprocess.run(
+            [sys.executable, "-c", program], env=environment, cwd=root, capture_output=True, text=True, check=True
+        )
+        answers[numba] = run.stdout.split()
+    assert answers["0"][0] == "False" and answers["1"][0] == "True"
+    assert answers["0"][1] == answers["1"][1]
+
+
+def test_the_core_imports_numpy_alone():
+    program = (
+        "import sys; import rewind; "
+        "heavy = {'numba', 'torch', 'jax', 'h5py', 'matplotlib', 'tyro', 'tqdm', 'gymnasium', 'minari', 'scipy'}; "
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    environment = {**os.environ, "REWIND_NUMBA": "0"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr

@@ -1,0 +1,96 @@
+"""The metrics equal their straightforward formulas; `auto` chooses by the paper's summary table."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rewind import TrajectoryReplay
+from rewind.memory import PRIORITIES, choose
+from rewind.memory.priorities import rewards_of
+from rewind.memory.ragged import Ragged
+from tests.helpers import make, ragged_lengths
+
+
+def top(numbers, fraction):
+    return sorted(numbers, reverse=True)[: max(1, math.ceil(fraction * len(numbers)))]
+
+
+def bottom(numbers, fraction):
+    return sorted(numbers)[: max(1, math.ceil(fraction * len(numbers)))]
+
+
+FORMULAS = {
+    "return": sum,
+    "avg_reward": np.mean,
+    "uqm_reward": lambda x: np.mean(top(x, 0.25)),
+    "uhm_reward": lambda x: np.mean(top(x, 0.5)),
+    "min_reward": min,
+    "max_reward": max,
+    # the paper ranks by the reciprocal of these; -x has the ranks of 1 / x for positive x
+    "lower_mean_unc": lambda x: -np.mean(x),
+    "lower_lqm_unc": lambda x: -np.mean(bottom(x, 0.25)),
+    "lower_uqm_unc": lambda x: -np.mean(top(x, 0.25)),
+    "higher_mean_unc": np.mean,
+    "higher_lqm_unc": lambda x: np.mean(bottom(x, 0.25)),
+    "higher_uqm_unc": lambda x: np.mean(top(x, 0.25)),
+}
+
+
+def test_all_twelve_metrics_are_there():
+    assert set(FORMULAS) == set(PRIORITIES)
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+@settings(deadline=None, max_examples=25)
+@given(ragged_lengths(max_length=23), st.integers(0, 100))
+def test_metrics_equal_straightforward_formulas(name, lengths, seed):
+    data = make(lengths, seed)
+    expected = [FORMULAS[name]([float(r) for r in episode["rewards"]]) for episode in data.episodes()]
+    assert np.allclose(PRIORITIES[name].values(rewards_of(data)), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_same_rewards_in_another_order_tie_exactly():
+    rng = np.random.default_rng(0)
+    rewards = rng.standard_normal(101).astype(np.float32)
+    shuffled = np.concatenate([rng.permutation(rewards) for _ in range(50)])
+    groups = Ragged(shuffled, np.arange(50) * 101, np.full(50, 101))
+    for summary in (groups.sum(), groups.mean(), groups.upper_mean(0.25), groups.lower_mean(0.25)):
+        assert len(set(summary)) == 1
+
+
+def test_rewards_of_a_step_without_successor_count_in_the_quality():
+    data = make([3, 3], terminated=0.0, known=0.0, rewards=np.array([0, 0, 9.0, 1, 1, 1]))
+    memory = TrajectoryReplay(priority="return", seed=0)
+    memory.load_offline_dataset(data)
+    assert memory.probabilities()[0] > memory.probabilities()[1]
+
+
+def test_auto_takes_average_reward_on_sparse_data_and_says_why(capsys):
+    rewards = np.zeros(100)
+    rewards[::25] = 1.0  # 96% zeros
+    memory = TrajectoryReplay(priority="auto", seed=0)
+    memory.load_offline_dataset(make(np.full(10, 10), rewards=rewards))
+    assert memory.choice.priority == "avg_reward" and memory.choice.label == "sparse"
+    assert memory.choice.share == pytest.approx(0.96)
+    assert "96.0% of 100 rewards equal 0" in capsys.readouterr().err
+    assert not memory.dynamic
+
+
+def test_auto_takes_lower_uqm_uncertainty_on_dense_data():
+    memory = TrajectoryReplay(priority="auto", seed=0)
+    memory.load_offline_dataset(make(np.full(10, 10)))
+    assert memory.choice.priority == "lower_uqm_unc" and memory.dynamic
+
+
+def test_rewards_are_sparse_from_95_percent_on():
+    for zeros, label in ((94, "dense"), (95, "sparse")):
+        rewards = np.arange(100.0)
+        rewards[:zeros] = 0.0
+        assert choose(make(np.full(10, 10), rewards=rewards)).label == label
+
+
+def test_the_label_of_a_catalogue_wins_over_the_rewards():
+    assert choose(make(np.full(10, 10)), label="sparse").priority == "avg_reward"

@@ -1,0 +1,120 @@
+"""A saved state continues with exactly the same batches."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError
+from tests.helpers import make, ragged_lengths
+
+FACTORIES = {
+    "uniform transitions": lambda seed: UniformReplay(seed=seed),
+    "transitions by TD error": lambda seed: PrioritizedReplay(seed=seed),
+    "TR": lambda seed: TrajectoryReplay(seed=seed),
+    "TR, epochs, staggered": lambda seed: TrajectoryReplay(reuse="epoch", stagger=True, seed=seed),
+    "PTR by quality": lambda seed: TrajectoryReplay("uqm_reward", seed=seed),
+    "PTR by uncertainty": lambda seed: TrajectoryReplay("lower_uqm_unc", seed=seed),
+    "PTR by uncertainty, replacement": lambda seed: TrajectoryReplay("higher_lqm_unc", reuse="replacement", seed=seed),
+}
+
+
+def feed(memory, plan):
+    values = np.cos(plan.indices + plan.first_step).astype(np.float32) + 2
+    memory.update_uncertainty(values, plan)
+    memory.update_priorities(values, plan)
+
+
+def through_a_file(state):
+    """As a user would keep it: NumPy's own format, without pickle."""
+    file = io.BytesIO()
+    np.savez(file, **{key: np.asarray(value) for key, value in state.items()})
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        return {key: archive[key] if archive[key].ndim else archive[key].item() for key in archive.files}
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES)
+@settings(deadline=None, max_examples=20)
+@given(ragged_lengths(), st.integers(1, 5), st.integers(0, 23), st.booleans(), st.integers(1, 5))
+def test_a_loaded_state_continues_exactly(factory, lengths, batch_size, before, pending, steps):
+    data = make(lengths)
+    memory = factory(1)
+    memory.load_offline_dataset(data)
+    for _ in range(before):
+        feed(memory, memory.plan(steps, batch_size))
+    if pending:
+        memory.plan(steps, batch_size)  # saved in the middle: planned, not yet fed
+    state = through_a_file(memory.state_dict())
+    uses_feedback = isinstance(memory, PrioritizedReplay) or getattr(memory, "dynamic", False)
+    assert not (pending and uses_feedback) or "pending.first_step" in state
+    other = factory(99)
+    other.load_offline_dataset(data)
+    other.plan(3, batch_size)  # whatever it did before is forgotten
+    other.load_state_dict(state)
+    if pending and "pending.first_step" in state:
+        values = np.linspace(1, 2, steps * batch_size).reshape(steps, batch_size)
+        for each in (memory, other):
+            each.update_uncertainty(values)
+            each.update_priorities(values)
+    for _ in range(6):
+        first, second = memory.plan(steps, batch_size), other.plan(steps, batch_size)
+        for name in ("indices", "fresh", "trajectories"):
+            assert np.array_equal(getattr(first, name), getattr(second, name))
+        feed(memory, first)
+        feed(other, second)
+
+
+def test_saving_does_not_disturb_the_memory():
+    data = make([4, 2, 5, 3])
+    saved, plain = TrajectoryReplay("lower_mean_unc", seed=0), TrajectoryReplay("lower_mean_unc", seed=0)
+    for memory in (saved, plain):
+        memory.load_offline_dataset(data)
+    for _ in range(30):
+        saved.state_dict()
+        first, second = saved.plan(2, 2), plain.plan(2, 2)
+        assert np.array_equal(first.indices, second.indices)
+        feed(saved, first)
+        feed(plain, second)
+
+
+def test_the_state_is_small_open_sweeps_and_one_value_per_trajectory():
+    data = make(np.full(2000, 500), known=1.0)
+    memory = TrajectoryReplay("lower_uqm_unc", seed=0)
+    memory.load_offline_dataset(data)
+    for _ in range(4):
+        feed(memory, memory.plan(100, 64))
+    size = sum(np.asarray(value).nbytes for value in memory.state_dict().values())
+    assert size < 64 * 500 * 4 + 2000 * 16 + 64 * 100  # open rows, trajectories, slots
+    assert size < data.nbytes / 100
+
+
+def test_states_that_do_not_fit_are_refused_and_change_nothing():
+    data, other_data = make([4, 2, 5, 3]), make([4, 2, 5, 3], seed=1)
+    memory = TrajectoryReplay("return", seed=0)
+    memory.load_offline_dataset(data)
+    memory.plan(3, 2)
+    state = memory.state_dict()
+    cases = {
+        "other data": (TrajectoryReplay("return", seed=5), other_data),
+        "priority 'return', this memory has 'uniform'": (TrajectoryReplay(seed=5), data),
+        "alpha 1.0, this memory has 2.0": (TrajectoryReplay("return", alpha=2.0, seed=5), data),
+        "state of a TrajectoryReplay": (UniformReplay(seed=5), data),
+    }
+    for message, (receiver, its_data) in cases.items():
+        receiver.load_offline_dataset(its_data)
+        untouched = type(receiver)(
+            **(
+                {"priority": receiver.priority, "alpha": receiver.alpha}
+                if isinstance(receiver, TrajectoryReplay)
+                else {}
+            ),
+            seed=5,
+        )
+        untouched.load_offline_dataset(its_data)
+        with pytest.raises(UsageError, match=message):
+            receiver.load_state_dict(state)
+        assert np.array_equal(receiver.plan(9, 2).indices, untouched.plan(9, 2).indices)

@@ -1,0 +1,79 @@
+"""UniformReplay and PrioritizedReplay: the paper's `uni_state` and `prio_state`."""
+
+import numpy as np
+import pytest
+
+from rewind import PrioritizedReplay, UniformReplay, UsageError
+from tests.helpers import make
+
+
+def loaded(memory, data):
+    memory.load_offline_dataset(data)
+    return memory
+
+
+@pytest.mark.parametrize("kind", [UniformReplay, PrioritizedReplay])
+def test_every_row_is_fresh_and_pairs_with_its_own_successor(kind):
+    data = make([4, 1, 6, 3, 2], terminated=0.4, known=0.5)
+    memory = loaded(kind(seed=0), data)
+    for _ in range(20):
+        batch = memory.sample(16)
+        assert batch.fresh.all()
+        assert np.array_equal(batch.trajectories, data.trajectory_of(batch.indices))
+        playable = ~batch.terminals
+        expected = data.successors(batch.indices[playable])
+        assert np.array_equal(batch.next_observations[playable], expected)
+        assert (batch.timesteps < data.transitions[batch.trajectories]).all()
+
+
+def test_uniform_draws_every_transition_equally_often():
+    data = make([4, 1, 6, 3, 2], terminated=0.0, known=0.5)
+    counts = np.bincount(loaded(UniformReplay(seed=0), data).plan(2000, 16).indices.ravel(), minlength=data.rows)
+    playable = np.concatenate([np.arange(n) < m for n, m in zip(data.lengths, data.transitions, strict=True)])
+    assert not counts[~playable].any()
+    share = counts[playable] / counts.sum()
+    assert np.allclose(share, 1 / playable.sum(), atol=4.5 * np.sqrt(1 / playable.sum() / counts.sum()))
+
+
+@pytest.mark.parametrize("kind", [UniformReplay, PrioritizedReplay])
+def test_a_plan_of_k_equals_k_samples(kind):
+    data = make([4, 1, 6, 3, 2])
+    planned, sampled = loaded(kind(seed=3), data), loaded(kind(seed=3), data)
+    plan = planned.plan(50, 8)
+    assert np.array_equal(plan.indices, [sampled.sample(8).indices for _ in range(50)])
+
+
+def test_prioritized_draws_follow_eq_1():
+    data = make([5, 4], known=1.0)
+    memory = loaded(PrioritizedReplay(alpha=0.7, eps=0.1, seed=0), data)
+    errors = np.linspace(-3, 3, 9)
+    while True:
+        plan = memory.plan(1, 9)
+        memory.update_priorities(errors[plan.indices])
+        if len(set(np.round(memory.probabilities(), 12))) == 5:  # |errors| has five different values
+            break
+    expected = (np.abs(errors) + 0.1) ** 0.7
+    expected /= expected.sum()
+    assert np.allclose(memory.probabilities(), expected)
+    draws = memory.plan(20_000, 2).indices.ravel()
+    counts = np.bincount(draws, minlength=9)
+    assert (np.abs(counts / len(draws) - expected) < 4.5 * np.sqrt(expected / len(draws))).all()
+
+
+def test_rows_without_a_td_error_have_the_largest_priority_seen():
+    data = make([5, 4], known=1.0)
+    memory = loaded(PrioritizedReplay(alpha=1.0, eps=0.0, seed=0), data)
+    batch = memory.sample(1)
+    memory.update_priorities([4.0])
+    probabilities = memory.probabilities()
+    assert probabilities[batch.indices[0]] == pytest.approx(4 / 12)
+    memory.add([{**episode} for episode in make([2], known=1.0).episodes()])
+    alive = memory.probabilities()[[9, 10]] * 20  # 4 + 8 * 1 + 2 * 4
+    assert np.allclose(alive, 4.0)
+
+
+def test_a_zero_td_error_with_zero_eps_is_refused():
+    memory = loaded(PrioritizedReplay(eps=0.0, seed=0), make([5, 4], known=1.0))
+    memory.sample(2)
+    with pytest.raises(UsageError, match="probability 0"):
+        memory.update_priorities([0.0, 1.0])

@@ -1,0 +1,175 @@
+"""The carried weighted target is the lambda-return, for every array library."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rewind import TrajectoryReplay, UniformReplay, UsageError, WeightedTarget, weighted_target
+from tests.helpers import lambda_return, make, ragged_lengths
+
+
+def values_after(data, indices):
+    """A frozen critic: the value of the state after a row, any fixed function of that row."""
+    return np.sin(np.asarray(indices, dtype=np.float64) * 0.7)
+
+
+def as_numpy(batch):
+    return batch, lambda array: array, np.asarray
+
+
+def as_torch(batch):
+    torch = pytest.importorskip("torch")
+    return batch.as_torch("cpu"), torch.as_tensor, lambda tensor: tensor.numpy()
+
+
+def as_jax(batch):
+    jnp = pytest.importorskip("jax.numpy")
+    return batch.as_jax(), jnp.asarray, np.asarray
+
+
+def targets_of(data, discount, beta, library, steps=25, batch_size=3, priority="uniform"):
+    memory = TrajectoryReplay(priority, seed=0)
+    memory.load_offline_dataset(data)
+    target = WeightedTarget(discount, beta)
+    for _ in range(steps):
+        batch = memory.sample(batch_size)
+        other, convert, back = library(batch)
+        bootstrap = values_after(data, batch.indices).astype(np.float32)
+        yield batch, back(target(other, convert(bootstrap)))
+
+
+def expected_targets(data, discount, beta):
+    """(rows,) the lambda-return with lambda = 1 - beta of every transition, over its whole trajectory."""
+    result = np.full(data.rows, np.nan)
+    for index, start in enumerate(data.starts):
+        rows = np.arange(start, start + data.transitions[index])
+        if len(rows):
+            ends = data.terminated[index] and len(rows) == data.lengths[index]
+            after = values_after(data, rows)
+            result[rows] = lambda_return(data.rewards[rows].astype(np.float64), after, ends, discount, 1 - beta)
+    return result
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@settings(deadline=None, max_examples=40)
+@given(ragged_lengths(), st.sampled_from([0.0, 0.25, 0.98, 1.0]), st.sampled_from([1.0, 0.99, 0.9]))
+def test_the_carried_target_is_the_lambda_return(lengths, beta, discount):
+    data = make(lengths)
+    expected = expected_targets(data, discount, beta)
+    for batch, target in targets_of(data, discount, beta, as_numpy):
+        assert np.allclose(target, expected[batch.indices], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("library", [as_torch, as_jax], ids=["torch", "jax"])
+def test_torch_and_jax_give_what_numpy_gives(library):
+    data = make([5, 3, 8, 2, 7])
+    pairs = zip(targets_of(data, 0.99, 0.5, as_numpy), targets_of(data, 0.99, 0.5, library), strict=True)
+    for (_, plain), (_, other) in pairs:
+        assert other.dtype == np.float32
+        assert np.allclose(plain, other, rtol=1e-6)
+
+
+def test_beta_1_is_the_one_step_target():
+    data = make([5, 3, 8, 2, 7])
+    for batch, target in targets_of(data, 0.9, 1.0, as_numpy):
+        after = values_after(data, batch.indices).astype(np.float32)
+        one_step = np.where(batch.terminals, batch.rewards, batch.rewards + np.float32(0.9) * after)
+        assert np.allclose(target, one_step, rtol=1e-6)
+
+
+def test_beta_0_is_the_monte_carlo_return_with_the_bootstrap_at_the_tail():
+    data = make([5, 3, 8, 2, 7], known=1.0)
+    for batch, target in targets_of(data, 0.9, 0.0, as_numpy):
+        for slot, row in enumerate(batch.indices):
+            trajectory = batch.trajectories[slot]
+            last = data.starts[trajectory] + data.lengths[trajectory] - 1
+            value = 0.0 if data.terminated[trajectory] else values_after(data, last)
+            for at in range(last, row - 1, -1):
+                value = data.rewards[at] + 0.9 * value
+            assert target[slot] == pytest.approx(value, rel=1e-4, abs=1e-5)
+
+
+def test_the_first_row_of_a_staggered_sweep_bootstraps():
+    data = make(np.full(20, 30), known=1.0)
+    memory = TrajectoryReplay(stagger=True, seed=0)
+    memory.load_offline_dataset(data)
+    batch = memory.sample(8)
+    assert not batch.tails.all()
+    target = WeightedTarget(0.9, 0.0)(batch, np.ones(8, np.float32))
+    assert np.allclose(target, np.where(batch.terminals, batch.rewards, batch.rewards + 0.9))
+
+
+def test_uniform_batches_get_one_step_targets():
+    memory = UniformReplay(seed=0)
+    memory.load_offline_dataset(make([5, 3, 8], known=1.0))
+    target = WeightedTarget(0.9, 0.0)
+    for _ in range(3):
+        batch = memory.sample(4)
+        y = target(batch, np.ones(4, np.float32))
+        assert np.allclose(y, np.where(batch.terminals, batch.rewards, batch.rewards + 0.9))
+
+
+def test_the_pure_form_keeps_nothing():
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(make([5, 3, 8], known=1.0))
+    batch = memory.sample(2)
+    first, carry = weighted_target(np.zeros(2), batch, np.ones(2), discount=0.9, beta=0.5)
+    again, _ = weighted_target(np.zeros(2), batch, np.ones(2), discount=0.9, beta=0.5)
+    assert np.array_equal(first, again) and np.array_equal(first, carry)
+
+
+def loop():
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(make(np.full(9, 6), known=1.0))
+    return memory, WeightedTarget(0.99, 0.5)
+
+
+def test_a_skipped_batch_is_an_error():
+    memory, target = loop()
+    target(memory.sample(3), np.zeros(3, np.float32))
+    memory.sample(3)
+    with pytest.raises(UsageError, match=r"slot 0 holds trajectory \d step 3, but before it came trajectory \d step 5"):
+        target(memory.sample(3), np.zeros(3, np.float32))
+
+
+def test_a_repeated_batch_is_an_error():
+    memory, target = loop()
+    target(memory.sample(3), np.zeros(3, np.float32))
+    batch = memory.sample(3)
+    target(batch, np.zeros(3, np.float32))
+    with pytest.raises(UsageError, match="skipped, repeated or shuffled"):
+        target(batch, np.zeros(3, np.float32))
+
+
+def test_starting_in_the_middle_is_an_error():
+    memory, target = loop()
+    memory.sample(3)
+    with pytest.raises(UsageError, match="this is the first batch"):
+        target(memory.sample(3), np.zeros(3, np.float32))
+
+
+def test_a_bootstrap_of_the_wrong_shape_is_an_error():
+    memory, target = loop()
+    with pytest.raises(UsageError, match=r"shape \(3, 1\); expected \(3,\)"):
+        target(memory.sample(3), np.zeros((3, 1), np.float32))
+
+
+@pytest.mark.parametrize("settings", [{"beta": 1.5}, {"beta": -0.1}, {"discount": 1.01}, {"beta": float("nan")}])
+def test_discount_and_beta_are_between_0_and_1(settings):
+    with pytest.raises(UsageError, match="expected a number from 0 to 1"):
+        WeightedTarget(**settings)
+
+
+def test_a_saved_target_continues_exactly():
+    memory, target = loop()
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        target(memory.sample(3), rng.random(3).astype(np.float32))
+    other = WeightedTarget(0.99, 0.5)
+    other.load_state_dict(target.state_dict())
+    for _ in range(9):
+        batch, bootstrap = memory.sample(3), rng.random(3).astype(np.float32)
+        assert np.array_equal(target(batch, bootstrap), other(batch, bootstrap))
+    with pytest.raises(UsageError, match=r"beta 0.5, this target has 0.75"):
+        WeightedTarget(0.99, 0.75).load_state_dict(target.state_dict())
