@@ -1,0 +1,123 @@
+"""A picture of backward sweeps: some trajectories, and a real plan of a memory that plays them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewind.data import Trajectories, from_episodes
+from rewind.errors import require
+from rewind.memory import Plan, TrajectoryReplay
+from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styled
+
+# Rewards of the trajectories A to E, each with a length and a return of its own.
+REWARDS = ((0, 0, 1, 0, 3), (0, 1, 0), (0, 0, 2, 4), (1, 0, 1, 0, 0, 0), (0, 3))
+NAMES = "ABCDE"
+COLOURS = (BLUE, "#C77700", GREEN, "#B5568D", "#6A5AB8")
+INCHES = 0.62  # the side of a cell; all other measures are in cells, y counts downward
+LEFT = 1.9  # where the cells begin, after the names of the rows
+ROW = 1.24  # from one trajectory to the next, with room for its arrow
+
+
+def example() -> Trajectories:
+    """Five short trajectories."""
+    episodes = [
+        {
+            "observations": np.arange(len(steps) + 1),
+            "actions": np.zeros(len(steps)),
+            "rewards": np.array(steps, np.float32),
+            "terminated": True,
+        }
+        for steps in REWARDS
+    ]
+    return from_episodes(episodes, name="sweeps")
+
+
+def draw_sweeps(memory: TrajectoryReplay, steps: int, slots: int, folder: Path) -> list[Path]:
+    """Plan with a memory that was loaded with `example()`; write sweeps.png and sweeps.svg, and return the files."""
+    plan = memory.plan(steps, slots)
+    priority = memory.priority if isinstance(memory.priority, str) else "given numbers"
+    with styled():
+        return save(sweeps_figure(example(), plan, priority), folder, "sweeps")
+
+
+def sweeps_figure(data: Trajectories, plan: Plan, priority: str) -> Any:
+    """Above: the trajectories as they were logged. Below: what each slot of the batch plays, update by update."""
+    steps, slots = plan.indices.shape
+    top = 1.3 + ROW * len(data) + 1.6  # of the plan
+    width, height = max(LEFT + steps, 14.0) + 0.3, top + slots + 1.0
+    figure = new_figure(INCHES * width, INCHES * height)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    _draw_logged(axes, data)
+    _draw_key(axes, LEFT + float(data.lengths.max()) + 1.2, priority)
+    _draw_plan(axes, data, plan, top)
+    return figure
+
+
+def _draw_logged(axes: Any, data: Trajectories) -> None:
+    axes.text(0.2, 0.6, "Trajectories, as they were logged", fontweight="bold", fontsize=13, va="center")
+    for number, length in enumerate(data.lengths):
+        y, colour = 1.3 + ROW * number, COLOURS[number]
+        axes.text(0.2, y + 0.28, NAMES[number], color=colour, va="center", fontweight="bold", fontsize=15)
+        axes.text(0.2, y + 0.74, f"return {data.returns[number]:g}", color=GREY, va="center", fontsize=9)
+        for step in range(length):
+            _draw_cell(axes, LEFT + step, y, colour, f"{NAMES[number]}{step}")
+        _draw_arrow(axes, LEFT + length - 0.15, LEFT + 0.1, y + 1.06, colour)
+
+
+def _draw_key(axes: Any, x: float, priority: str) -> None:
+    """How to read the picture."""
+    order = "all with the same chance" if priority == "uniform" else f"ranked by {priority}"
+    notes = (
+        "Each slot of the batch holds a trajectory\n"
+        "and plays it from the last step to the first:\n"
+        "what follows a step is learned before it.\n\n"
+        f"Then it draws the next, of those no slot holds,\n{order}."
+    )
+    axes.text(x, 0.6, "Backward sweeps", fontweight="bold", fontsize=13, va="center")
+    axes.text(x, 1.35, notes, va="top", fontsize=10.5, linespacing=1.6)
+    _draw_cell(axes, x - 0.08, 4.55, GREY, "", fresh=True)
+    axes.text(x + 1.15, 5.05, "fresh: a new sweep starts here", va="center", fontsize=10.5)
+
+
+def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
+    steps, slots = plan.indices.shape
+    axes.text(0.2, top - 0.95, "What the memory plays", fontweight="bold", fontsize=13, va="center")
+    axes.text(0.2, top - 0.25, "update", va="center", color=GREY, fontsize=9.5)
+    timesteps = plan.indices - data.starts[plan.trajectories]
+    for step in range(steps):
+        axes.text(LEFT + step + 0.5, top - 0.25, str(step), ha="center", va="center", color=GREY, fontsize=9.5)
+        for slot in range(slots):
+            number, fresh = int(plan.trajectories[step, slot]), bool(plan.fresh[step, slot])
+            label = f"{NAMES[number]}{timesteps[step, slot]}"
+            _draw_cell(axes, LEFT + step, top + slot, COLOURS[number], label, fresh)
+    for slot in range(slots):
+        axes.text(0.2, top + slot + 0.5, f"slot {slot}", va="center")
+    _draw_batch(axes, LEFT + min(2, steps - 1), top, slots)
+    _draw_arrow(axes, 5.6, max(LEFT + steps - 0.1, 7.0), top - 0.93, GREY)
+    axes.text(4.8, top - 0.95, "time", va="center", color=GREY, fontsize=10.5)
+
+
+def _draw_batch(axes: Any, x: float, top: float, slots: int) -> None:
+    patches = require("matplotlib.patches", "plot")
+    style = {"boxstyle": "round,pad=0,rounding_size=0.2", "facecolor": "none", "edgecolor": INK}
+    outline = patches.FancyBboxPatch((x, top - 0.5), 1.0, slots + 0.58, linestyle=(0, (4, 3)), **style)
+    axes.add_patch(outline)
+    axes.text(x + 0.5, top + slots + 0.5, "one batch", ha="center", va="center")
+
+
+def _draw_cell(axes: Any, x: float, y: float, colour: str, label: str, fresh: bool = False) -> None:
+    """One transition; with a heavy edge where a sweep starts."""
+    patches = require("matplotlib.patches", "plot")
+    style = {"boxstyle": "round,pad=0,rounding_size=0.14", "facecolor": colour, "edgecolor": INK}
+    axes.add_patch(patches.FancyBboxPatch((x + 0.08, y + 0.08), 0.84, 0.84, linewidth=2.8 if fresh else 0, **style))
+    axes.text(x + 0.5, y + 0.51, label, ha="center", va="center", color="white", fontweight="bold", fontsize=11.5)
+
+
+def _draw_arrow(axes: Any, start: float, end: float, y: float, colour: str) -> None:
+    style = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6, "color": colour}
+    axes.annotate("", (end, y), (start, y), arrowprops=style)
