@@ -209,13 +209,13 @@ def test_nothing_to_replay_is_an_error():
 def test_files_that_are_not_npz_are_refused(tmp_path):
     text = tmp_path / "text.npz"
     text.write_text("hello")
-    with pytest.raises(DataError, match="not a readable .npz file"):
+    with pytest.raises(DataError, match=r"not a readable \.npz file"):
         load(text)
     with pytest.raises(DataError, match="no file"):
         load(tmp_path / "nowhere.npz")
     pickled = tmp_path / "pickled.npz"
     np.savez(pickled, observations=np.array([{}], dtype=object))
-    with pytest.raises(DataError, match="not a readable .npz file"):
+    with pytest.raises(DataError, match=r"not a readable \.npz file"):
         load(pickled)
 
 

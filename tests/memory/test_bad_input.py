@@ -42,7 +42,7 @@ def test_priorities_of_the_wrong_number_or_kind():
 
 
 def test_an_alpha_beyond_floating_point():
-    with pytest.raises(UsageError, match="alpha 200.0 is too large for 100 trajectories"):
+    with pytest.raises(UsageError, match=r"alpha 200\.0 is too large for 100 trajectories"):
         TrajectoryReplay("return", alpha=200.0).load_offline_dataset(make(np.full(100, 2), known=1.0))
 
 
@@ -83,7 +83,7 @@ def test_a_memory_without_data_says_so(kind):
         lambda memory: memory.state_dict(),
         lambda memory: memory.add([]),
     ):
-        with pytest.raises((UsageError, DataError), match="memory is empty|data is empty"):
+        with pytest.raises((UsageError, DataError), match=r"memory is empty|data is empty"):
             call(kind())
 
 

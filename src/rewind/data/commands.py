@@ -10,6 +10,7 @@ from rewind.data.catalogue import Entry, catalogue, entry
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import unknown_name
 from rewind.files import write_json
+from rewind.table import table, text
 
 
 @dataclass
@@ -26,7 +27,7 @@ class DataList:
         if self.suite is not None and self.suite not in suites:
             raise unknown_name("suite", self.suite, suites)
         chosen = [known for known in catalogue().values() if self.suite in (None, known.suite)]
-        print(_table([_row(known) for known in chosen]))
+        print(table([_row(known) for known in chosen]))
         here = sum(_here(known) for known in chosen)
         print(f"\n{len(chosen)} data sets, {here} of them in {cache_folder()}")
         if self.json is not None:
@@ -47,7 +48,7 @@ class DataInfo:
         flat = {}
         for key, value in figures.items():
             inner = value if isinstance(value, dict) else {"": value}
-            flat.update({f"{key}.{sub}" if sub else key: _text(item) for sub, item in inner.items()})
+            flat.update({f"{key}.{sub}" if sub else key: text(item) for sub, item in inner.items()})
         width = max(map(len, flat))
         print("\n".join(f"{key:{width}}  {value}" for key, value in flat.items()))
         if self.json is not None:
@@ -71,7 +72,7 @@ class DataGet:
         path = get(self.name, source=self.source, mirror=self.mirror)
         record = {"name": self.name, "path": str(path), **verify(self.name)}
         record.pop("modified_ns", None)
-        print("\n".join(f"{key:6}  {_text(value)}" for key, value in record.items()))
+        print("\n".join(f"{key:6}  {text(value)}" for key, value in record.items()))
         if self.json is not None:
             write_json(self.json, record)
 
@@ -96,24 +97,3 @@ def _row(known: Entry) -> dict[str, Any]:
         "paper": known.paper,
         "here": _here(known),
     }
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """Columns under their names, numbers to the right."""
-    cells = [list(rows[0]), *([_text(value) for value in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    right = [any(type(row[key]) in (int, float) for row in rows) for key in rows[0]]
-    return "\n".join(
-        "  ".join(
-            f"{cell:{'>' if end else '<'}{width}}" for cell, width, end in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in cells
-    )

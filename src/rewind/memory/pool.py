@@ -22,38 +22,48 @@ TRIES = 24
 ON_FINISH, EPOCH, REPLACEMENT = 0, 1, 2
 REUSE = {"on_finish": ON_FINISH, "epoch": EPOCH, "replacement": REPLACEMENT}
 
+# Columns of Pool.records.
+START, COUNT, HELD, LAST_EPOCH = 0, 1, 2, 3
 # Positions in Pool.counters.
-AVAILABLE, CHANGED, CURRENT_EPOCH = 0, 1, 2
+AVAILABLE, CHANGED, EPOCH_NOW = 0, 1, 2
 
 
 class Pool(NamedTuple):
     """Arrays a draw works on; n is the number of trajectories."""
 
+    records: Array  # (n, 4) first row, rows to play, how many slots hold it, epoch of its last draw: one cache line
     weights: Array  # (n,) numerators of eq. 5; 0 for a trajectory without transitions
     cumulative: Array  # (n,) their running sum, as a share of the total
-    guide: Array  # (n,) guide[j]: the first trajectory whose running sum exceeds the share j / n
+    guide: Array  # (n,) guide[j]: the first trajectory whose running sum exceeds j / n; empty: all weights are equal
     tree: Array  # sums over the available trajectories, as of the last time it was needed
-    held: Array  # (n,) by how many slots
-    epoch: Array  # (n,) in which a trajectory was drawn last
     changed: Array  # (n,) trajectories whose availability the tree does not know yet
-    counters: Array  # (3,) available, changed (more than n: all), current epoch
+    counters: Array  # (3,) available, changed (more than n: all), epoch
 
 
-def make_pool(weights: Array, held: Array, epoch: Array, current_epoch: int, reuse: int) -> Pool:
+def make_records(starts: Array, counts: Array) -> Array:
+    """(trajectories, 4) nothing held, nothing drawn yet."""
+    records = np.zeros((len(starts), 4), np.int64)
+    records[:, START], records[:, COUNT] = starts, counts
+    return records
+
+
+def make_pool(records: Array, weights: Array, epoch: int, reuse: int) -> Pool:
     """A pool over trajectories with these weights, of which slots hold some."""
     n = len(weights)
     cumulative = np.cumsum(weights)
     cumulative /= cumulative[-1]  # ends with exactly 1, which no uniform number reaches
-    available = (weights > 0) & (held == 0) & ((epoch < current_epoch) | (reuse != EPOCH))
+    equal = weights.min() == weights.max()
+    available = (weights > 0) & (records[:, HELD] == 0)
+    if reuse == EPOCH:
+        available &= records[:, LAST_EPOCH] < epoch
     return Pool(
+        records=records,
         weights=weights,
         cumulative=cumulative,
-        guide=make_guide(cumulative),
+        guide=np.empty(0, np.int32) if equal else make_guide(cumulative),
         tree=empty_tree(n),
-        held=held,
-        epoch=epoch,
         changed=np.empty(n, np.int64),
-        counters=np.array([np.count_nonzero(available), n + 1, current_epoch]),
+        counters=np.array([np.count_nonzero(available), n + 1, epoch]),
     )
 
 
@@ -76,19 +86,20 @@ def make_guide(cumulative: Array) -> Array:
 @inlined
 def locate(cumulative: Array, guide: Array, uniform: float) -> int:
     """The trajectory that a uniform number in [0, 1) falls on, among all."""
-    n = guide.size
-    trajectory: int = guide[min(int(uniform * n), n - 1)]
+    if guide.size == 0:
+        return int(uniform * cumulative.size)
+    trajectory: int = guide[int(uniform * guide.size)]
     while cumulative[trajectory] <= uniform:
         trajectory += 1
     return trajectory
 
 
 @inlined
-def is_available(held: Array, epoch: Array, counters: Array, trajectory: int, reuse: int) -> bool:
+def is_available(records: Array, counters: Array, trajectory: int, reuse: int) -> bool:
     """Held by no slot and, where trajectories are used once per epoch, not used in this one."""
-    if held[trajectory] > 0:
+    if records[trajectory, HELD] > 0:
         return False
-    return reuse != EPOCH or epoch[trajectory] < counters[CURRENT_EPOCH]
+    return reuse != EPOCH or records[trajectory, LAST_EPOCH] < counters[EPOCH_NOW]
 
 
 @inlined
@@ -103,46 +114,45 @@ def note_change(changed: Array, counters: Array, trajectory: int, change: int) -
 
 @compiled
 def draw_exactly(
-    weights: Array, tree: Array, held: Array, epoch: Array, changed: Array, counters: Array, uniform: float, reuse: int
+    records: Array, weights: Array, tree: Array, changed: Array, counters: Array, uniform: float, reuse: int
 ) -> int:
     """The trajectory that a uniform number in [0, 1) falls on, among the available ones."""
     count = counters[CHANGED]
     if count > changed.size:
         leaves = np.zeros(weights.size)
         for trajectory in range(weights.size):
-            if is_available(held, epoch, counters, trajectory, reuse):
+            if is_available(records, counters, trajectory, reuse):
                 leaves[trajectory] = weights[trajectory]
         fill_tree(tree, leaves)
     else:
         for trajectory in changed[:count]:
-            available = is_available(held, epoch, counters, trajectory, reuse)
+            available = is_available(records, counters, trajectory, reuse)
             set_leaf(tree, trajectory, weights[trajectory] if available else 0.0)
     counters[CHANGED] = 0
     return find_leaf(tree, uniform)
 
 
 @compiled
-def start_epoch(weights: Array, held: Array, changed: Array, counters: Array) -> None:
+def start_epoch(records: Array, weights: Array, changed: Array, counters: Array) -> None:
     """All trajectories that no slot holds become available again; the held ones will when their sweeps end."""
-    counters[CURRENT_EPOCH] += 1
+    counters[EPOCH_NOW] += 1
     for trajectory in range(weights.size):
-        if held[trajectory] == 0 and weights[trajectory] > 0.0:
+        if records[trajectory, HELD] == 0 and weights[trajectory] > 0.0:
             note_change(changed, counters, trajectory, 1)
 
 
 @inlined
-def hold(held: Array, epoch: Array, changed: Array, counters: Array, trajectory: int, reuse: int) -> None:
+def hold(records: Array, changed: Array, counters: Array, trajectory: int, reuse: int) -> None:
     """A slot starts a sweep."""
-    if is_available(held, epoch, counters, trajectory, reuse):
+    if is_available(records, counters, trajectory, reuse):
         note_change(changed, counters, trajectory, -1)
-    held[trajectory] += 1
-    if reuse == EPOCH:
-        epoch[trajectory] = counters[CURRENT_EPOCH]
+    records[trajectory, HELD] += 1
+    records[trajectory, LAST_EPOCH] = counters[EPOCH_NOW]
 
 
 @inlined
-def release(held: Array, epoch: Array, changed: Array, counters: Array, trajectory: int, reuse: int) -> None:
+def release(records: Array, changed: Array, counters: Array, trajectory: int, reuse: int) -> None:
     """A slot's sweep has ended."""
-    held[trajectory] -= 1
-    if is_available(held, epoch, counters, trajectory, reuse):
+    records[trajectory, HELD] -= 1
+    if is_available(records, counters, trajectory, reuse):
         note_change(changed, counters, trajectory, 1)

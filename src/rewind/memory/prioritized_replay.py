@@ -20,7 +20,7 @@ Array = NDArray[Any]
 class PrioritizedReplay(Replay):
     """Transitions with probability p^alpha / sum p^alpha, p = |TD error| + eps. Every row is `fresh`.
 
-    A transition nobody has updated yet has the largest priority seen so far, so that everything is seen.
+    A transition comes in with the largest priority there was until then, so that everything is seen.
     """
 
     def __init__(self, *, alpha: float = 0.6, eps: float = 1e-2, seed: Any = None, capacity: int | None = None) -> None:

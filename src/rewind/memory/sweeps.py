@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from rewind.compiled import compiled
 from rewind.memory.pool import (
     AVAILABLE,
+    COUNT,
     EPOCH,
     REPLACEMENT,
+    START,
     TRIES,
     Pool,
     draw_exactly,
@@ -62,8 +64,6 @@ def play(
     trajectories: Array,
     slots: Slots,
     pool: Pool,
-    starts: Array,
-    counts: Array,
     uniforms: Array,
     cursor: int,
     reuse: int,
@@ -71,48 +71,48 @@ def play(
     """Fill the plan's steps from `begin` on, as far as the uniform numbers surely last.
 
     indices, fresh, trajectories: (steps, batch), filled in
-    starts, counts: (trajectories,) first row, and how many rows to play
     returns: the first step not filled, and how many numbers were used
     """
     row, left, playing, stagger = slots
-    weights, cumulative, guide, tree, held, epoch, changed, counters = pool
+    records, weights, cumulative, guide, tree, changed, counters = pool
     reserve = row.size * NUMBERS_PER_SLOT
+    nobody = np.flatnonzero(left < 0)
     for step in range(begin, indices.shape[0]):
         if cursor + reserve > uniforms.size:
             return step, cursor
-        finished = np.flatnonzero(left == 0)
+        finished = np.flatnonzero(left == 0) if left.min() == 0 else nobody
         for slot in finished:
             if playing[slot] >= 0:
-                release(held, epoch, changed, counters, playing[slot], reuse)
+                release(records, changed, counters, playing[slot], reuse)
         for slot in finished:
             if reuse == EPOCH and counters[AVAILABLE] == 0:
-                start_epoch(weights, held, changed, counters)
+                start_epoch(records, weights, changed, counters)
             anything = reuse == REPLACEMENT or counters[AVAILABLE] == 0
             trajectory = -1
             for _ in range(TRIES):
                 drawn = locate(cumulative, guide, uniforms[cursor])
                 cursor += 1
-                if anything or is_available(held, epoch, counters, drawn, reuse):
+                if anything or is_available(records, counters, drawn, reuse):
                     trajectory = drawn
                     break
             if trajectory < 0:
                 uniform = uniforms[cursor]
-                trajectory = draw_exactly(weights, tree, held, epoch, changed, counters, uniform, reuse)
+                trajectory = draw_exactly(records, weights, tree, changed, counters, uniform, reuse)
                 cursor += 1
-            hold(held, epoch, changed, counters, trajectory, reuse)
-            count = counts[trajectory]
+            hold(records, changed, counters, trajectory, reuse)
+            count = records[trajectory, COUNT]
             if stagger[slot]:
                 count = 1 + int(uniforms[cursor] * count)
                 cursor += 1
                 stagger[slot] = False
             playing[slot] = trajectory
             left[slot] = count
-            row[slot] = starts[trajectory] + count - 1
+            row[slot] = records[trajectory, START] + count - 1
             fresh[step, slot] = True
         indices[step] = row
         trajectories[step] = playing
-        row[:] -= 1
-        left[:] -= 1
+        np.subtract(row, 1, row)
+        np.subtract(left, 1, left)
     return indices.shape[0], cursor
 
 
@@ -136,19 +136,20 @@ def record(
     values: Array,
     recording: Recording,
     starts: Array,
-    room: int,
+    most_rows: int,
+    most_sweeps: int,
 ) -> tuple[Array, Array, Array, int]:
     """Note one value per planned row; hand out the sweeps that ended, in the order in which they did.
 
     indices, fresh, trajectories, values: (steps, batch); a trajectory of -1 is gone and its values are dropped
-    room: at least as many numbers as the sweeps that end here have rows
+    most_rows, most_sweeps: at least as many as end here
     returns: the ended sweeps' values one after another, their lengths, their trajectories, and how many sweeps ended
     with rows that never got a value
     """
     steps, batch = indices.shape
-    ended_values = np.empty(room, np.float32)
-    ended_lengths = np.empty(steps * batch, np.int64)
-    ended_trajectories = np.empty(steps * batch, np.int64)
+    ended_values = np.empty(most_rows, np.float32)
+    ended_lengths = np.empty(most_sweeps, np.int64)
+    ended_trajectories = np.empty(most_sweeps, np.int64)
     filled, ended, incomplete = 0, 0, 0
     for step in range(steps):
         for slot in range(batch):

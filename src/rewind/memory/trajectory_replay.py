@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.batch import Plan, empty_plan
-from rewind.memory.pool import CURRENT_EPOCH, REPLACEMENT, REUSE, Pool, make_pool
+from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REPLACEMENT, REUSE, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
 from rewind.memory.ragged import Ragged
 from rewind.memory.ranks import rank_weights, sort_again
@@ -62,10 +62,9 @@ class TrajectoryReplay(Replay):
         self._metric: Priority | None = None
         self._values: Array = np.empty(0)  # (trajectories,) what they are ranked by
         self._order: Array | None = None  # theirs when they were ranked last
-        self._held: Array = np.empty(0, np.int32)
-        self._epoch: Array = np.empty(0, np.int32)
+        self._records: Array = np.empty((0, 4), np.int64)  # as in Pool
         self._pool: Pool | None = None  # None: ranks have changed since it was made
-        self._current_epoch = 1
+        self._epoch = 1
         self._slots: Slots | None = None
         self._recording: Recording | None = None
         self._fed_step = 0  # batches that got their uncertainty
@@ -81,10 +80,9 @@ class TrajectoryReplay(Replay):
             rank_weights(values, self.alpha)  # an alpha too large for this many trajectories is an error here
         self._values, self._order = values, None
         self.choice, self._metric = choice, metric
-        self._held = np.zeros(len(store), np.int32)
-        self._epoch = np.zeros(len(store), np.int32)
+        self._records = make_records(store.starts, store.transitions)
         self._pool = None
-        self._current_epoch = 1
+        self._epoch = 1
         self._slots = self._recording = None
         self._fed_step = 0
         if choice:
@@ -118,11 +116,11 @@ class TrajectoryReplay(Replay):
             raise UsageError("this memory ranks by given numbers: add(episodes, priorities=...) needs one for each")
         values = self._initial_values(data, self._metric, priorities)
         _, gone = self._add(data)
-        unused = np.zeros(len(data), np.int32)
         self._forget_pool()
         self._values = np.append(self._values, values)[gone:]
-        self._epoch = np.append(self._epoch, unused)[gone:]
-        self._held = np.append(self._held, unused)[gone:]
+        old = self._records[gone:]
+        self._records = make_records(self.store.starts, self.store.transitions)
+        self._records[: len(old)] = old
         if self._slots is not None and gone:
             self._slots.trajectory[:] = np.maximum(self._slots.trajectory - gone, -1)
             self._slots.left[self._slots.trajectory < 0] = 0
@@ -160,16 +158,16 @@ class TrajectoryReplay(Replay):
 
     def _current_pool(self) -> Pool:
         if self._pool is None:
-            self._pool = make_pool(self._weights(), self._held, self._epoch, self._current_epoch, REUSE[self.reuse])
+            self._pool = make_pool(self._records, self._weights(), self._epoch, REUSE[self.reuse])
         return self._pool
 
     def _forget_pool(self) -> None:
         """Ranks have changed: the next draw ranks anew."""
-        self._current_epoch = self._epoch_now()
+        self._epoch = self._epoch_now()
         self._pool = None
 
     def _epoch_now(self) -> int:
-        return self._current_epoch if self._pool is None else int(self._pool.counters[CURRENT_EPOCH])
+        return self._epoch if self._pool is None else int(self._pool.counters[EPOCH_NOW])
 
     def _plan(self, store: Store, steps: int, batch_size: int) -> Plan:
         if self._slots is not None and len(self._slots.row) != batch_size:
@@ -197,8 +195,6 @@ class TrajectoryReplay(Replay):
                 plan.trajectories,
                 self._slots,
                 pool,
-                store.starts,
-                store.transitions,
                 stream.numbers,
                 stream.cursor,
                 REUSE[self.reuse],
@@ -210,7 +206,7 @@ class TrajectoryReplay(Replay):
     def reset(self) -> None:
         """Abandon all open sweeps; the next batch starts new ones and may have another size."""
         self._forget_pool()
-        self._held[:] = 0
+        self._records[:, HELD] = 0
         self._slots = self._recording = None
         self._fed_step = self._step
 
@@ -229,7 +225,7 @@ class TrajectoryReplay(Replay):
         if plan.first_step > self._fed_step:
             self._recording.complete[:] = False
             self._warn_incomplete(plan.first_step - self._fed_step)
-        self._commit(plan, values.astype(np.float32))
+        self._commit(plan, values.astype(np.float32, copy=False))
         self._fed_step = plan.first_step + len(plan)
 
     def _awaits(self, plan: Plan) -> bool:
@@ -239,21 +235,16 @@ class TrajectoryReplay(Replay):
         """Record the values; sweeps that ended give their trajectories new values to be ranked by."""
         assert self._recording is not None and self._metric is not None
         store = self.store
-        at = np.maximum(plan.trajectories - store.first, -1)
-        open_rows = np.maximum(self._recording.began - plan.indices[0], 0)[self._recording.complete].sum()
+        at = np.maximum(plan.trajectories - store.first, -1) if store.first else plan.trajectories
+        played = np.maximum(self._recording.began - plan.indices[0], 0)[self._recording.complete].sum()
+        most_rows, most_sweeps = plan.indices.size + played, plan.batch_size + np.count_nonzero(plan.fresh)
         numbers, lengths, ended, incomplete = record(
-            plan.indices,
-            plan.fresh,
-            at,
-            values,
-            self._recording,
-            store.starts,
-            plan.indices.size + int(open_rows),
+            plan.indices, plan.fresh, at, values, self._recording, store.starts, most_rows, most_sweeps
         )
         if incomplete:
             self._warn_incomplete(None)
         if ended.size:
-            sweeps = Ragged(numbers, np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+            sweeps = Ragged(numbers, np.cumsum(lengths) - lengths, lengths)
             self._values[ended] = self._metric.values(sweeps)  # of two sweeps of one trajectory the later counts
             self._forget_pool()
 
@@ -273,8 +264,8 @@ class TrajectoryReplay(Replay):
     def _state(self) -> State:
         state: State = {
             "values": self._values.copy(),
-            "epoch": self._epoch.copy(),
-            "current_epoch": self._epoch_now(),
+            "last_epoch": self._records[:, LAST_EPOCH].copy(),
+            "epoch": self._epoch_now(),
             "fed_step": self._fed_step,
             "batch_size": 0 if self._slots is None else len(self._slots.row),
         }
@@ -304,15 +295,15 @@ class TrajectoryReplay(Replay):
 
     def _load_state(self, state: State) -> None:
         self._values = np.array(state["values"])
-        self._epoch = np.array(state["epoch"])
-        self._current_epoch = int(state["current_epoch"])
+        self._epoch = int(state["epoch"])
+        self._records[:, LAST_EPOCH] = state["last_epoch"]
+        self._records[:, HELD] = 0
         self._fed_step = int(state["fed_step"])
-        self._held = np.zeros(len(self._values), np.int32)
         self._pool = None
         self._slots = self._recording = None
         if state["batch_size"]:
             self._slots = Slots(**{name: np.array(state[f"slots.{name}"]) for name in Slots._fields})
-            np.add.at(self._held, self._slots.trajectory[self._slots.trajectory >= 0], 1)
+            np.add.at(self._records[:, HELD], self._slots.trajectory[self._slots.trajectory >= 0], 1)
         if "recording.began" in state:
             began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
             self._recording = Recording(np.zeros(self.store.rows, np.float32), began, complete)

@@ -1,0 +1,93 @@
+"""The command `rewind`: parses, calls, prints. What a command does is in the room it belongs to."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import rewind
+from rewind.bench.memory import BenchMemory
+from rewind.data import commands as data_commands
+from rewind.errors import RewindError, require
+from rewind.experiments.commands import Toy
+from rewind.report.commands import Sweeps
+
+if TYPE_CHECKING:
+    import tyro
+else:
+    try:
+        tyro = require("tyro", "cli")
+    except RewindError as error:
+        sys.exit(f"rewind: {error}")
+
+command = tyro.conf.subcommand
+
+
+@dataclass
+class DataGet(data_commands.DataGet):
+    """Bring the published file of a data set into the cache folder ($REWIND_DATA, or ~/.rewind/data)."""
+
+    source: Annotated[
+        Path | None, tyro.conf.arg(name="from", help="Take the file from here instead of the network.")
+    ] = None
+
+
+@dataclass
+class Data:
+    """Data sets: what is known, what is here, how to get it."""
+
+    command: (
+        Annotated[data_commands.DataList, command("list")]
+        | Annotated[data_commands.DataInfo, command("info")]
+        | Annotated[DataGet, command("get")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
+@dataclass
+class Bench:
+    """Benchmarks: costs as ratios, measured side by side in one run."""
+
+    command: Annotated[BenchMemory, command("memory")]
+
+    def run(self) -> None:
+        self.command.run()
+
+
+Command = (
+    Annotated[Toy, command("toy")]
+    | Annotated[Sweeps, command("sweeps")]
+    | Annotated[Data, command("data")]
+    | Annotated[Bench, command("bench")]
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command; what Rewind refuses is one line on stderr and exit status 2."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments in (["--version"], ["-V"]):
+        print(f"rewind {rewind.__version__}")
+        return
+    chosen: Any = tyro.cli(
+        Command,
+        prog="rewind",
+        description="Trajectory Replay for offline reinforcement learning.",
+        args=arguments,
+        config=(tyro.conf.PositionalRequiredArgs, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+    )
+    try:
+        chosen.run()
+    except RewindError as error:
+        print(f"rewind: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("rewind: stopped", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
