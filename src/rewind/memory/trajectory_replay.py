@@ -237,7 +237,8 @@ class TrajectoryReplay(Replay):
         store = self.store
         at = np.maximum(plan.trajectories - store.first, -1) if store.first else plan.trajectories
         played = np.maximum(self._recording.began - plan.indices[0], 0)[self._recording.complete].sum()
-        most_rows, most_sweeps = plan.indices.size + played, plan.batch_size + np.count_nonzero(plan.fresh)
+        most_rows = plan.indices.size + int(played)
+        most_sweeps = plan.batch_size + int(np.count_nonzero(plan.fresh))
         numbers, lengths, ended, incomplete = record(
             plan.indices, plan.fresh, at, values, self._recording, store.starts, most_rows, most_sweeps
         )
