@@ -38,7 +38,7 @@ def make(name, **more):
 
 
 def start(agent, seed=0):
-    """A state with non-zero carries and target networks unlike what they follow: everything moved at random."""
+    """Non-zero carries, and target networks unlike what they follow: everything is moved at random."""
     state = agent.init(jax.random.key(seed), ROWS)
     random = np.random.default_rng(seed)
 

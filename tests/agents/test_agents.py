@@ -108,6 +108,20 @@ def test_an_update_learns_from_exactly_period_batches(name):
 
 
 @everyone
+def test_states_are_made_under_vmap_and_can_be_donated(name):
+    agents, keys = stack([make(name)] * 2), jax.random.split(jax.random.key(0), 2)
+    batch = stack([batch_of(make(name))] * 2)
+    for init in (lambda agent, key: agent.init(key, ROWS), jax.jit(lambda agent, key: agent.init(key, ROWS))):
+        states = jax.vmap(init)(agents, keys)
+        update = jax.jit(jax.vmap(AGENTS[name].update), donate_argnums=1)
+        state, *_ = update(agents, states, batch)
+        assert all(jnp.isfinite(leaf).all() for leaf in arrays(state))
+    alone = make(name).init(keys[1], ROWS)
+    for one, other in zip(arrays(jax.vmap(init)(agents, keys)), arrays(alone), strict=True):
+        np.testing.assert_array_equal(one[1], other)
+
+
+@everyone
 def test_the_state_keeps_its_shape_so_that_updates_can_be_scanned(name):
     agent = make(name)
     state = agent.init(jax.random.key(0), ROWS)

@@ -1,6 +1,6 @@
 """The agents once more, in plain PyTorch and double precision: one module per network, one line per formula.
 
-Each starts from an agent's state and learns from the same batches and the same noise; nothing of Rewind is used.
+Each starts from an agent's state and learns from the same batches and noise; nothing of Rewind is used.
 """
 
 from __future__ import annotations

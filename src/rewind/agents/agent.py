@@ -47,11 +47,12 @@ State = TypeVar("State")
 
 
 class Batch(NamedTuple):
-    """`period` consecutive batches of a plan. A slot keeps its column from one batch to the next.
+    """`period` consecutive batches of a plan; down a column, a slot walks back through a trajectory:
 
-    plan row      observations  actions  rewards  next_observations  terminals  fresh
-       k                s_t       a_t      r_t          s_t+1                     True: this sweep starts here
-      k+1              s_t-1     a_t-1    r_t-1          s_t                      False: y of row k is carried
+    row     observations  actions  rewards  next_observations  fresh
+    k           s_9         a_9      r_9          s_10         True: a sweep starts, nothing is carried
+    k + 1       s_8         a_8      r_8          s_9          False: the target of row k is carried
+    k + 2       s_7         a_7      r_7          s_8          False
     """
 
     observations: Array  # (period, batch, observation)

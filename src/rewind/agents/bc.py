@@ -25,6 +25,8 @@ class State(NamedTuple):
 
 
 class BC(eqx.Module):
+    """Behaviour cloning with the actor of TD3+BC."""
+
     observation_size: int = shape()
     action_size: int = shape()
     hidden: tuple[int, ...] = shape((256, 256))

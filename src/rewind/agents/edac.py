@@ -18,7 +18,17 @@ import jax
 import jax.numpy as jnp
 
 from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
-from rewind.agents.networks import MLP, Learner, TanhGaussianPolicy, draw_noise, follow, learner, step, value
+from rewind.agents.networks import (
+    MLP,
+    Learner,
+    TanhGaussianPolicy,
+    copy,
+    draw_noise,
+    follow,
+    learner,
+    step,
+    value,
+)
 from rewind.targets import weighted_target
 
 
@@ -32,6 +42,8 @@ class State(NamedTuple):
 
 
 class EDAC(eqx.Module):
+    """EDAC, with the numbers of the MuJoCo data sets."""
+
     observation_size: int = shape()
     action_size: int = shape()
     hidden: tuple[int, ...] = shape((256, 256, 256))
@@ -53,9 +65,8 @@ class EDAC(eqx.Module):
         sizes = [self.observation_size + self.action_size, *self.hidden, 1]
         actor = TanhGaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
         critics = MLP(critic_key, sizes, ensemble=self.ensemble, hidden_bias=0.1, head_bound=3e-3)
-        return State(
-            learner(actor), learner(critics), learner(jnp.zeros(())), critics, jnp.zeros(batch_size), key
-        )
+        carry, log_alpha = jnp.zeros(batch_size), jnp.zeros(())
+        return State(learner(actor), learner(critics), learner(log_alpha), copy(critics), carry, key)
 
     def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
         key, noise = draw_noise(state.key, (2, *batch.actions.shape[1:]))  # one draw for s, one for s'

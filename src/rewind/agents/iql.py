@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
-from rewind.agents.networks import MLP, GaussianPolicy, Learner, follow, learner, step, value
+from rewind.agents.networks import MLP, GaussianPolicy, Learner, copy, follow, learner, step, value
 from rewind.targets import weighted_target
 
 
@@ -30,6 +30,8 @@ class State(NamedTuple):
 
 
 class IQL(eqx.Module):
+    """IQL, with the numbers of the MuJoCo data sets."""
+
     observation_size: int = shape()
     action_size: int = shape()
     hidden: tuple[int, ...] = shape((256, 256))
@@ -51,7 +53,8 @@ class IQL(eqx.Module):
         actor = GaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
         critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
         values = MLP(value_key, [self.observation_size, *self.hidden, 1])
-        return State(learner(actor), learner(critics), learner(values), critics, jnp.zeros(batch_size))
+        carry = jnp.zeros(batch_size)
+        return State(learner(actor), learner(critics), learner(values), copy(critics), carry)
 
     def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
         (batch,) = batch.split(self.period)

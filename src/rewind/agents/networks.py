@@ -127,6 +127,12 @@ def learner(params: Params) -> Learner[Params]:
     return Learner(params, _ADAM.init(params))
 
 
+def copy(params: Params) -> Params:
+    """The same numbers in memory of their own: a state that holds a buffer twice cannot be donated."""
+    copied: Params = jax.tree.map(jnp.copy, params)
+    return copied
+
+
 def step(learner: Learner[Params], gradients: Params, rate: Scalar) -> Learner[Params]:
     """One step of Adam. The rate is an argument, so that it can be swept and decayed."""
     direction, adam = _ADAM.update(gradients, learner.adam)

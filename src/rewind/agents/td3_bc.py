@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
-from rewind.agents.networks import MLP, Learner, draw_noise, follow, learner, step, value
+from rewind.agents.networks import MLP, Learner, copy, draw_noise, follow, learner, step, value
 from rewind.targets import weighted_target
 
 
@@ -31,6 +31,8 @@ class State(NamedTuple):
 
 
 class TD3BC(eqx.Module):
+    """TD3+BC, with the numbers of the MuJoCo data sets."""
+
     observation_size: int = shape()
     action_size: int = shape()
     hidden: tuple[int, ...] = shape((256, 256))
@@ -50,7 +52,8 @@ class TD3BC(eqx.Module):
         actor_key, critic_key, key = jax.random.split(key, 3)
         actor = MLP(actor_key, [self.observation_size, *self.hidden, self.action_size])
         critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
-        return State(learner(actor), learner(critics), actor, critics, jnp.zeros(batch_size), key)
+        carry = jnp.zeros(batch_size)
+        return State(learner(actor), learner(critics), copy(actor), copy(critics), carry, key)
 
     def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
         key, noise = draw_noise(state.key, batch.actions.shape)
