@@ -71,6 +71,17 @@ def test_numbers_are_traced_and_sizes_are_not(name):
 
 
 @everyone
+def test_a_new_state_and_a_trained_one_share_a_program(name):
+    agent = make(name)
+    update, state = update_of(agent), agent.init(jax.random.key(0), ROWS)
+    kinds = [[leaf.aval for leaf in jax.tree.leaves(state)]]
+    for seed in range(2):
+        state, *_ = update(agent, state, batch_of(agent, seed))
+        kinds.append([leaf.aval for leaf in jax.tree.leaves(state)])
+    assert kinds[0] == kinds[1] == kinds[2]  # shape, dtype and weak typing
+
+
+@everyone
 def test_every_number_of_an_agent_changes_what_it_learns(name):
     agent = make(name)
     update, state, batch = update_of(agent), start(agent), batch_of(agent)

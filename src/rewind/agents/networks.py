@@ -47,7 +47,7 @@ class MLP(eqx.Module):
                 jax.random.uniform(weight_key, (*lead, fan_in, fan_out), minval=-bound, maxval=bound)
             )
             if hidden_bias is not None and not head:
-                biases.append(jnp.full((*lead, fan_out), hidden_bias))
+                biases.append(jnp.full((*lead, fan_out), hidden_bias, jnp.float32))
             else:
                 biases.append(jax.random.uniform(bias_key, (*lead, fan_out), minval=-bound, maxval=bound))
         self.weights, self.biases = tuple(weights), tuple(biases)
