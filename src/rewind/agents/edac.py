@@ -1,0 +1,143 @@
+"""EDAC (An et al., 2021): SAC with an ensemble of critics whose action gradients are kept apart.
+
+    bootstrap    min_i Q'_i(s', a') - alpha * log pi(a' | s'),  a' ~ pi(s')
+    alpha        -log alpha * mean (log pi(a~ | s) + target entropy)
+    actor        mean (alpha * log pi(a~ | s) - min_i Q_i(s, a~)),  a~ ~ pi(s)
+    critics      sum_i mean (Q_i(s, a) - y)^2                  y: rewind.targets
+                 + eta / (N - 1) * mean sum_{i != j} <g_i, g_j>,  g_i = grad_a Q_i(s, a) / |grad_a Q_i(s, a)|
+
+The order is alpha, actor, critics, targets, each with what the ones before have made.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
+from rewind.agents.networks import (
+    MLP,
+    Learner,
+    TanhGaussianPolicy,
+    copy,
+    draw_noise,
+    follow,
+    learner,
+    step,
+    value,
+)
+from rewind.targets import weighted_target
+
+
+class State(NamedTuple):
+    actor: Learner[TanhGaussianPolicy]
+    critics: Learner[MLP]  # (ensemble, ...)
+    log_alpha: Learner[Array]
+    target_critics: MLP
+    carry: Array  # (batch,)
+    key: Array
+
+
+class EDAC(eqx.Module):
+    """EDAC, with the numbers of the MuJoCo data sets."""
+
+    observation_size: int = shape()
+    action_size: int = shape()
+    hidden: tuple[int, ...] = shape((256, 256, 256))
+    max_action: float = shape(1.0)
+    period: ClassVar[int] = 1
+    ensemble: int = shape(10)
+
+    discount: Scalar = number(0.99)
+    beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
+    eta: Scalar = number(1.0)  # weight of the diversity term
+    actor_rate: Scalar = number(3e-4)
+    critic_rate: Scalar = number(3e-4)
+    alpha_rate: Scalar = number(3e-4)
+    target_rate: Scalar = number(0.005)
+    target_entropy: Scalar = number(-1.0)  # per action dimension
+
+    def init(self, key: Array, batch_size: int) -> State:
+        actor_key, critic_key, key = jax.random.split(key, 3)
+        sizes = [self.observation_size + self.action_size, *self.hidden, 1]
+        actor = TanhGaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
+        critics = MLP(critic_key, sizes, ensemble=self.ensemble, hidden_bias=0.1, head_bound=3e-3)
+        carry, log_alpha = jnp.zeros(batch_size), jnp.zeros(())
+        return State(learner(actor), learner(critics), learner(log_alpha), copy(critics), carry, key)
+
+    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+        key, noise = draw_noise(state.key, (2, *batch.actions.shape[1:]))  # one draw for s, one for s'
+        (batch,) = batch.split(self.period)
+
+        # The actor has not changed when its loss draws these actions again: the compiler makes it one pass.
+        _, log_prob = state.actor.params.sample(batch.observations, noise[0])
+        gradient = -(log_prob.mean() + self.target_entropy * self.action_size)
+        log_alpha = step(state.log_alpha, gradient, self.alpha_rate)
+        alpha = jnp.exp(log_alpha.params)
+
+        actor_loss, gradients = jax.value_and_grad(self.actor_loss)(
+            state.actor.params, state.critics.params, batch, noise[0], alpha
+        )
+        actor = step(state.actor, gradients, self.actor_rate)
+
+        bootstrap = self.bootstrap(actor.params, state.target_critics, batch, noise[1], alpha)
+        target, carry = weighted_target(state.carry, batch, bootstrap, discount=self.discount, beta=self.beta)
+        (critic_loss, (q, diversity)), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(
+            state.critics.params, batch, target
+        )
+        critics = step(state.critics, gradients, self.critic_rate)
+
+        metrics = {
+            "critic_loss": critic_loss,
+            "actor_loss": actor_loss,
+            "diversity": diversity,
+            "alpha": alpha,
+            "entropy": -log_prob.mean(),
+            "q": q.mean(),
+            "target": target.mean(),
+        }
+        target_critics = follow(state.target_critics, critics.params, self.target_rate)
+        return State(actor, critics, log_alpha, target_critics, carry, key), metrics, q.std(0)[None]
+
+    def bootstrap(
+        self, actor: TanhGaussianPolicy, target_critics: MLP, batch: Batch, noise: Array, alpha: Array
+    ) -> Array:
+        """(batch,): the smallest target Q at a drawn action, with the entropy bonus."""
+        actions, log_prob = actor.sample(batch.next_observations, noise)
+        q = value(target_critics, batch.next_observations, actions * self.max_action)
+        return q.min(0) - alpha * log_prob
+
+    def critic_loss(self, critics: MLP, batch: Batch, target: Array) -> tuple[Array, tuple[Array, Array]]:
+        q, slope = _value_and_slope(critics, batch.observations, batch.actions)
+        # The small number is inside the root, so that a critic that is flat in the action gives no NaN.
+        direction = slope * jax.lax.rsqrt((slope**2).sum(-1, keepdims=True) + 1e-20)
+        # The pairs i != j are all pairs less the pairs of one with itself: no (N, N) matrix.
+        pairs = (direction.sum(0) ** 2).sum(-1) - (direction**2).sum((0, -1))  # (batch,)
+        diversity = pairs.mean() / max(self.ensemble - 1, 1)
+        return ((q - target) ** 2).mean(1).sum() + self.eta * diversity, (q, diversity)
+
+    def actor_loss(
+        self, actor: TanhGaussianPolicy, critics: MLP, batch: Batch, noise: Array, alpha: Array
+    ) -> Array:
+        actions, log_prob = actor.sample(batch.observations, noise)
+        q = value(critics, batch.observations, actions * self.max_action).min(0)
+        return (alpha * log_prob - q).mean()
+
+    def policy(self, state: State) -> TanhGaussianPolicy:
+        return state.actor.params
+
+    def act(self, policy: TanhGaussianPolicy, observations: Array) -> Array:
+        return policy.mode(observations) * self.max_action
+
+
+def _value_and_slope(critics: MLP, observations: Array, actions: Array) -> tuple[Array, Array]:
+    """Q_i(s, a), (ensemble, batch), and its gradient in a, (ensemble, batch, action), in one pass."""
+
+    def one(critic: MLP) -> tuple[Array, Array]:
+        q, pull = jax.vjp(lambda a: value(critic, observations, a), actions)
+        return q, pull(jnp.ones_like(q))[0]
+
+    return jax.vmap(one)(critics)

@@ -1,0 +1,112 @@
+"""IQL (Kostrikov et al., 2021): no action outside the data is ever evaluated.
+
+    bootstrap    V(s')
+    value        mean |expectile - 1(u < 0)| u^2,  u = min_i Q'_i(s, a) - V(s)
+    critics      mean_i mean (Q_i(s, a) - y)^2                 y: rewind.targets
+    actor        -mean min(exp(temperature * u), 100) log pi(a | s)
+
+All three losses see the parameters from before the update: V(s') and the advantage use V before its own step.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
+from rewind.agents.networks import MLP, GaussianPolicy, Learner, copy, follow, learner, step, value
+from rewind.targets import weighted_target
+
+
+class State(NamedTuple):
+    actor: Learner[GaussianPolicy]
+    critics: Learner[MLP]  # (2, ...)
+    value: Learner[MLP]
+    target_critics: MLP
+    carry: Array  # (batch,)
+
+
+class IQL(eqx.Module):
+    """IQL, with the numbers of the MuJoCo data sets."""
+
+    observation_size: int = shape()
+    action_size: int = shape()
+    hidden: tuple[int, ...] = shape((256, 256))
+    max_action: float = shape(1.0)
+    period: ClassVar[int] = 1
+
+    discount: Scalar = number(0.99)
+    beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
+    expectile: Scalar = number(0.7)
+    temperature: Scalar = number(3.0)  # the IQL paper's beta
+    actor_rate: Scalar = number(3e-4)  # at the start: decays to 0 as a cosine over total_steps
+    critic_rate: Scalar = number(3e-4)
+    value_rate: Scalar = number(3e-4)
+    target_rate: Scalar = number(0.005)
+    total_steps: Scalar = number(1e6)
+
+    def init(self, key: Array, batch_size: int) -> State:
+        actor_key, critic_key, value_key = jax.random.split(key, 3)
+        actor = GaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
+        critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
+        values = MLP(value_key, [self.observation_size, *self.hidden, 1])
+        carry = jnp.zeros(batch_size)
+        return State(learner(actor), learner(critics), learner(values), copy(critics), carry)
+
+    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+        (batch,) = batch.split(self.period)
+        target, carry = weighted_target(
+            state.carry, batch, self.bootstrap(state, batch), discount=self.discount, beta=self.beta
+        )
+        target_q = value(state.target_critics, batch.observations, batch.actions).min(0)
+
+        (value_loss, advantage), gradients = jax.value_and_grad(self.value_loss, has_aux=True)(
+            state.value.params, batch, target_q
+        )
+        values = step(state.value, gradients, self.value_rate)
+
+        (critic_loss, q), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(
+            state.critics.params, batch, target
+        )
+        critics = step(state.critics, gradients, self.critic_rate)
+
+        actor_loss, gradients = jax.value_and_grad(self.actor_loss)(state.actor.params, batch, advantage)
+        progress = jnp.minimum(state.actor.adam.count / self.total_steps, 1.0)
+        actor = step(state.actor, gradients, self.actor_rate * 0.5 * (1 + jnp.cos(jnp.pi * progress)))
+
+        metrics = {
+            "critic_loss": critic_loss,
+            "actor_loss": actor_loss,
+            "value_loss": value_loss,
+            "q": q.mean(),
+            "target": target.mean(),
+            "advantage": advantage.mean(),
+        }
+        target_critics = follow(state.target_critics, critics.params, self.target_rate)
+        return State(actor, critics, values, target_critics, carry), metrics, q.std(0)[None]
+
+    def bootstrap(self, state: State, batch: Batch) -> Array:
+        """(batch,): V(s')"""
+        return state.value.params(batch.next_observations)[:, 0]
+
+    def value_loss(self, values: MLP, batch: Batch, target_q: Array) -> tuple[Array, Array]:
+        advantage = target_q - values(batch.observations)[:, 0]
+        weight = jnp.where(advantage < 0, 1 - self.expectile, self.expectile)
+        return (weight * advantage**2).mean(), advantage
+
+    def critic_loss(self, critics: MLP, batch: Batch, target: Array) -> tuple[Array, Array]:
+        q = value(critics, batch.observations, batch.actions)  # (2, batch)
+        return ((q - target) ** 2).mean(), q
+
+    def actor_loss(self, actor: GaussianPolicy, batch: Batch, advantage: Array) -> Array:
+        weight = jnp.minimum(jnp.exp(self.temperature * advantage), 100.0)
+        return -(weight * actor.log_prob(batch.observations, batch.actions / self.max_action)).mean()
+
+    def policy(self, state: State) -> MLP:
+        return state.actor.params.mean
+
+    def act(self, policy: MLP, observations: Array) -> Array:
+        return jnp.tanh(policy(observations)) * self.max_action

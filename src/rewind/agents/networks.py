@@ -1,0 +1,146 @@
+"""The networks of all agents, and how they learn. Every leaf of a module is a parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Generic, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from rewind.agents.agent import Array, Scalar
+
+Params = TypeVar("Params")
+
+
+class MLP(eqx.Module):
+    """Linear layers with ReLU between, or `ensemble` such stacked: one matmul per layer serves all."""
+
+    weights: tuple[Array, ...]  # each ([ensemble,] in, out)
+    biases: tuple[Array, ...]  # each ([ensemble,] out)
+
+    def __init__(
+        self,
+        key: Array,
+        sizes: Sequence[int],
+        *,
+        ensemble: int | None = None,
+        hidden_bias: float | None = None,
+        head_bound: float | None = None,
+    ) -> None:
+        """Weights and biases uniform in +-1/sqrt(fan_in), as torch's Linear.
+
+        hidden_bias: the constant all hidden biases start at instead
+        head_bound: the bound of the last layer's weights and biases instead
+        """
+        lead = () if ensemble is None else (ensemble,)
+        weights, biases = [], []
+        for layer, (fan_in, fan_out) in enumerate(pairwise(sizes)):
+            head = layer == len(sizes) - 2
+            bound = head_bound if head and head_bound is not None else 1 / math.sqrt(fan_in)
+            key, weight_key, bias_key = jax.random.split(key, 3)
+            weights.append(
+                jax.random.uniform(weight_key, (*lead, fan_in, fan_out), minval=-bound, maxval=bound)
+            )
+            if hidden_bias is not None and not head:
+                biases.append(jnp.full((*lead, fan_out), hidden_bias, jnp.float32))
+            else:
+                biases.append(jax.random.uniform(bias_key, (*lead, fan_out), minval=-bound, maxval=bound))
+        self.weights, self.biases = tuple(weights), tuple(biases)
+
+    def __call__(self, x: Array) -> Array:
+        """(rows, in) -> ([ensemble,] rows, out)"""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = jax.nn.relu(x @ weight + bias[..., None, :])
+        return x @ self.weights[-1] + self.biases[-1][..., None, :]
+
+
+def value(critic: MLP, observations: Array, actions: Array) -> Array:
+    """Q(s, a) of one critic or of an ensemble: ([ensemble,] rows)"""
+    return critic(jnp.concatenate([observations, actions], axis=-1))[..., 0]
+
+
+class GaussianPolicy(eqx.Module):
+    """Normal(tanh(mean(s)), exp(log_std)) with one log_std for all states (IQL)."""
+
+    mean: MLP
+    log_std: Array  # (action,)
+
+    def __init__(self, key: Array, sizes: Sequence[int]) -> None:
+        self.mean = MLP(key, sizes)
+        self.log_std = jnp.zeros(sizes[-1])
+
+    def log_prob(self, observations: Array, actions: Array) -> Array:
+        """log pi(a | s), (rows,); actions in units of max_action."""
+        log_std = jnp.clip(self.log_std, -20.0, 2.0)
+        return _normal_log_prob((actions - jnp.tanh(self.mean(observations))) * jnp.exp(-log_std), log_std)
+
+
+class TanhGaussianPolicy(eqx.Module):
+    """tanh(Normal(mean(s), exp(log_std(s)))), both heads in one last layer (EDAC)."""
+
+    heads: MLP  # (rows, 2 * action): mean, then log_std
+
+    def __init__(self, key: Array, sizes: Sequence[int]) -> None:
+        self.heads = MLP(key, [*sizes[:-1], 2 * sizes[-1]], hidden_bias=0.1, head_bound=1e-3)
+
+    def mode(self, observations: Array) -> Array:
+        """The deterministic action, (rows, action)."""
+        return jnp.tanh(jnp.split(self.heads(observations), 2, axis=-1)[0])
+
+    def sample(self, observations: Array, noise: Array) -> tuple[Array, Array]:
+        """The actions that standard normal `noise` selects, (rows, action), and their log-density, (rows,)"""
+        mean, log_std = jnp.split(self.heads(observations), 2, axis=-1)
+        log_std = jnp.clip(log_std, -5.0, 2.0)
+        before = mean + jnp.exp(log_std) * noise
+        # log(1 - tanh(x)^2) without the cancellation that makes it -inf for large |x|
+        log_slope = 2 * (math.log(2) - before - jax.nn.softplus(-2 * before))
+        return jnp.tanh(before), _normal_log_prob(noise, log_std) - log_slope.sum(-1)
+
+
+def _normal_log_prob(standardised: Array, log_std: Array) -> Array:
+    return (-0.5 * standardised**2 - log_std - 0.5 * math.log(2 * math.pi)).sum(-1)
+
+
+def draw_noise(key: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """The next key, and standard normal noise: one draw for all an update needs."""
+    key, draw = jax.random.split(key)
+    return key, jax.random.normal(draw, shape)
+
+
+class Learner(NamedTuple, Generic[Params]):
+    """Parameters and what Adam remembers of their gradients."""
+
+    params: Params
+    adam: optax.ScaleByAdamState
+
+
+_ADAM = optax.scale_by_adam()
+
+
+def learner(params: Params) -> Learner[Params]:
+    """Parameters that have not been stepped yet."""
+    return Learner(params, _ADAM.init(params))
+
+
+def copy(params: Params) -> Params:
+    """The same numbers in memory of their own: a state that holds a buffer twice cannot be donated."""
+    copied: Params = jax.tree.map(jnp.copy, params)
+    return copied
+
+
+def step(learner: Learner[Params], gradients: Params, rate: Scalar) -> Learner[Params]:
+    """One step of Adam. The rate is an argument, so that it can be swept and decayed."""
+    direction, adam = _ADAM.update(gradients, learner.adam)
+    params: Params = jax.tree.map(lambda p, d: p - rate * d, learner.params, direction)
+    return Learner(params, adam)
+
+
+def follow(target: Params, online: Params, rate: Scalar) -> Params:
+    """The target network, moved towards the online one."""
+    moved: Params = jax.tree.map(lambda t, o: t + rate * (o - t), target, online)
+    return moved

@@ -1,0 +1,107 @@
+"""TD3+BC (Fujimoto and Gu, 2021): TD3 whose policy is also pulled towards the actions of the data.
+
+    bootstrap    min_i Q'_i(s', a'),  a' = clip(pi'(s') + clip(noise, -c, c), -1, 1)
+    critics      sum_i mean (Q_i(s, a) - y)^2                  y: rewind.targets
+    actor        -lambda * mean Q_1(s, pi(s)) + mean (pi(s) - a)^2,  lambda = alpha / mean |Q_1(s, pi(s))|
+
+The actor and all targets are updated after every `period` critic steps. The targets stand still in between,
+so that one forward pass serves the bootstraps of a whole period.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
+from rewind.agents.networks import MLP, Learner, copy, draw_noise, follow, learner, step, value
+from rewind.targets import weighted_target
+
+
+class State(NamedTuple):
+    actor: Learner[MLP]
+    critics: Learner[MLP]  # (2, ...)
+    target_actor: MLP
+    target_critics: MLP
+    carry: Array  # (batch,)
+    key: Array
+
+
+class TD3BC(eqx.Module):
+    """TD3+BC, with the numbers of the MuJoCo data sets."""
+
+    observation_size: int = shape()
+    action_size: int = shape()
+    hidden: tuple[int, ...] = shape((256, 256))
+    max_action: float = shape(1.0)
+    period: int = shape(2)  # critic steps per step of the actor and the targets
+
+    discount: Scalar = number(0.99)
+    beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
+    alpha: Scalar = number(2.5)  # weight of Q against imitation
+    actor_rate: Scalar = number(3e-4)
+    critic_rate: Scalar = number(3e-4)
+    target_rate: Scalar = number(0.005)
+    policy_noise: Scalar = number(0.2)  # of the target policy, in units of max_action
+    noise_clip: Scalar = number(0.5)  # in units of max_action
+
+    def init(self, key: Array, batch_size: int) -> State:
+        actor_key, critic_key, key = jax.random.split(key, 3)
+        actor = MLP(actor_key, [self.observation_size, *self.hidden, self.action_size])
+        critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
+        carry = jnp.zeros(batch_size)
+        return State(learner(actor), learner(critics), copy(actor), copy(critics), carry, key)
+
+    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+        key, noise = draw_noise(state.key, batch.actions.shape)
+        bootstraps = self.bootstrap(state, batch, noise)
+
+        critics, carry, steps = state.critics, state.carry, []
+        for now, bootstrap in zip(batch.split(self.period), bootstraps, strict=True):
+            target, carry = weighted_target(carry, now, bootstrap, discount=self.discount, beta=self.beta)
+            (loss, q), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(
+                critics.params, now, target
+            )
+            critics = step(critics, gradients, self.critic_rate)
+            steps.append((loss, q, target))
+        losses, q, targets = (jnp.stack(part) for part in zip(*steps, strict=True))
+
+        actor_loss, gradients = jax.value_and_grad(self.actor_loss)(state.actor.params, critics.params, now)
+        actor = step(state.actor, gradients, self.actor_rate)
+
+        metrics = {
+            "critic_loss": losses.mean(),
+            "actor_loss": actor_loss,
+            "q": q.mean(),
+            "target": targets.mean(),
+        }
+        target_actor = follow(state.target_actor, actor.params, self.target_rate)
+        target_critics = follow(state.target_critics, critics.params, self.target_rate)
+        return State(actor, critics, target_actor, target_critics, carry, key), metrics, q.std(1)
+
+    def bootstrap(self, state: State, batch: Batch, noise: Array) -> Array:
+        """(period, batch): the smaller target Q at the smoothed target action."""
+        observations = batch.next_observations.reshape(-1, self.observation_size)
+        noise = jnp.clip(self.policy_noise * noise, -self.noise_clip, self.noise_clip)
+        policy = jnp.tanh(state.target_actor(observations))
+        actions = jnp.clip(policy + noise.reshape(policy.shape), -1.0, 1.0) * self.max_action
+        return value(state.target_critics, observations, actions).min(0).reshape(batch.rewards.shape)
+
+    def critic_loss(self, critics: MLP, batch: Batch, target: Array) -> tuple[Array, Array]:
+        q = value(critics, batch.observations, batch.actions)  # (2, batch)
+        return ((q - target) ** 2).mean(1).sum(), q
+
+    def actor_loss(self, actor: MLP, critics: MLP, batch: Batch) -> Array:
+        actions = self.act(actor, batch.observations)
+        q = value(jax.tree.map(lambda leaf: leaf[0], critics), batch.observations, actions)
+        weight = self.alpha / jax.lax.stop_gradient(jnp.abs(q).mean())
+        return -weight * q.mean() + ((actions - batch.actions) ** 2).mean()
+
+    def policy(self, state: State) -> MLP:
+        return state.actor.params
+
+    def act(self, policy: MLP, observations: Array) -> Array:
+        return jnp.tanh(policy(observations)) * self.max_action
