@@ -155,9 +155,7 @@ def test_flat_critics_have_no_diversity_and_no_nan():
     agent = make("edac")
     state = start(agent)
     flat = jax.tree.map(jnp.zeros_like, state.critics.params)
-    state, metrics, _ = agent.update(
-        state._replace(critics=state.critics._replace(params=flat)), batch_of(agent)
-    )
+    state, metrics, _ = agent.update(state._replace(critics=state.critics._replace(params=flat)), batch_of(agent))
     assert metrics["diversity"] == 0
     assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(state.critics))
 
@@ -179,9 +177,7 @@ def test_the_learning_rate_of_iql_ends_at_zero_and_stays_there():
     for seed in range(4):
         state, *_ = update(agent, state, batch_of(agent, seed))
         policies.append(agent.policy(state))
-    moved = [
-        float(jnp.abs(after.weights[0] - before.weights[0]).max()) for before, after in pairwise(policies)
-    ]
+    moved = [float(jnp.abs(after.weights[0] - before.weights[0]).max()) for before, after in pairwise(policies)]
     assert moved[0] > moved[1] > 0
     assert moved[2] == moved[3] == 0
 

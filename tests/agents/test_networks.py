@@ -70,9 +70,7 @@ def test_log_densities_of_squashed_actions_equal_torch(scale):
     from torch.distributions import Independent, Normal, TanhTransform, TransformedDistribution
 
     policy = TanhGaussianPolicy(jax.random.key(0), [4, 8, 2])
-    policy = jax.tree.map(
-        lambda leaf: scale * jax.random.normal(jax.random.key(leaf.size), leaf.shape), policy
-    )
+    policy = jax.tree.map(lambda leaf: scale * jax.random.normal(jax.random.key(leaf.size), leaf.shape), policy)
     observations, noise = np.random.default_rng(0).normal(size=(2, 50, 4)).astype(np.float32)
     noise = noise[:, :2]
     actions, log_prob = policy.sample(observations, noise)
@@ -84,9 +82,7 @@ def test_log_densities_of_squashed_actions_equal_torch(scale):
     before = mean + std * torch.tensor(noise)
     np.testing.assert_allclose(actions, torch.tanh(before), atol=1e-5)
     drawn = squashed.transforms[0](before)  # cached, so that its inverse is exact
-    np.testing.assert_allclose(
-        log_prob, squashed.log_prob(drawn), rtol=1e-5, atol=1e-3 if scale > 1 else 1e-4
-    )
+    np.testing.assert_allclose(log_prob, squashed.log_prob(drawn), rtol=1e-5, atol=1e-3 if scale > 1 else 1e-4)
     gradient = jax.grad(lambda policy: policy.sample(observations, noise)[1].sum())(policy)
     assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 

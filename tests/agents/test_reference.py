@@ -75,9 +75,7 @@ def same_learner(before, after, optimiser, period, part):
     parameters = optimiser.param_groups[0]["params"]
     first, first_before = as_torch(after.adam.mu), as_torch(before.adam.mu)
     if part != "critics" or period == 1:  # Adam's first moment shows the gradient of its last step
-        gradients = [
-            (new.astype(np.float64) - 0.9 * old) / 0.1 for new, old in zip(first, first_before, strict=True)
-        ]
+        gradients = [(new.astype(np.float64) - 0.9 * old) / 0.1 for new, old in zip(first, first_before, strict=True)]
         close(gradients, [p.grad for p in parameters], f"gradients of {part}")
     remembered = [optimiser.state[p] for p in parameters]
     close(first, [moments["exp_avg"] for moments in remembered], f"first moments of {part}")

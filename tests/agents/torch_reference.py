@@ -114,9 +114,7 @@ class TorchIQL(Reference):
         self.learn("actor", [self.log_std, *self.mean.parameters()], "actor_rate")
         self.learn("critics", [p for c in self.critics for p in c.parameters()], "critic_rate")
         self.learn("value", self.values.parameters(), "value_rate")
-        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
-            self.optimisers["actor"], self.number("total_steps")
-        )
+        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimisers["actor"], self.number("total_steps"))
 
     def update(self, batches, noise):
         (batch,) = batches

@@ -66,9 +66,7 @@ class Batch(NamedTuple):
         """The batches one by one, without the leading axis."""
         given = len(self.rewards)
         if given != period:
-            raise UsageError(
-                f"the batch has a leading axis of {given}; this agent takes {period} batches per update"
-            )
+            raise UsageError(f"the batch has a leading axis of {given}; this agent takes {period} batches per update")
         return [Batch(*(field[index] for field in self)) for index in range(period)]
 
 

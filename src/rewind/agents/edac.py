@@ -119,9 +119,7 @@ class EDAC(eqx.Module):
         diversity = pairs.mean() / max(self.ensemble - 1, 1)
         return ((q - target) ** 2).mean(1).sum() + self.eta * diversity, (q, diversity)
 
-    def actor_loss(
-        self, actor: TanhGaussianPolicy, critics: MLP, batch: Batch, noise: Array, alpha: Array
-    ) -> Array:
+    def actor_loss(self, actor: TanhGaussianPolicy, critics: MLP, batch: Batch, noise: Array, alpha: Array) -> Array:
         actions, log_prob = actor.sample(batch.observations, noise)
         q = value(critics, batch.observations, actions * self.max_action).min(0)
         return (alpha * log_prob - q).mean()

@@ -43,9 +43,7 @@ class MLP(eqx.Module):
             head = layer == len(sizes) - 2
             bound = head_bound if head and head_bound is not None else 1 / math.sqrt(fan_in)
             key, weight_key, bias_key = jax.random.split(key, 3)
-            weights.append(
-                jax.random.uniform(weight_key, (*lead, fan_in, fan_out), minval=-bound, maxval=bound)
-            )
+            weights.append(jax.random.uniform(weight_key, (*lead, fan_in, fan_out), minval=-bound, maxval=bound))
             if hidden_bias is not None and not head:
                 biases.append(jnp.full((*lead, fan_out), hidden_bias, jnp.float32))
             else:

@@ -62,9 +62,7 @@ class TD3BC(eqx.Module):
         critics, carry, steps = state.critics, state.carry, []
         for now, bootstrap in zip(batch.split(self.period), bootstraps, strict=True):
             target, carry = weighted_target(carry, now, bootstrap, discount=self.discount, beta=self.beta)
-            (loss, q), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(
-                critics.params, now, target
-            )
+            (loss, q), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(critics.params, now, target)
             critics = step(critics, gradients, self.critic_rate)
             steps.append((loss, q, target))
         losses, q, targets = (jnp.stack(part) for part in zip(*steps, strict=True))
