@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
 from rewind.bench.memory import BenchMemory
+from rewind.bench.train import BenchTrain
 from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
@@ -52,7 +53,7 @@ class Data:
 class Bench:
     """Benchmarks: costs as ratios, measured side by side in one run."""
 
-    command: Annotated[BenchMemory, command("memory")]
+    command: Annotated[BenchMemory, command("memory")] | Annotated[BenchTrain, command("train")]
 
     def run(self) -> None:
         self.command.run()

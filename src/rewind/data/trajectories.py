@@ -148,6 +148,23 @@ class Trajectories:
         """
         return replace(self, rewards=transform(self.rewards), notes={**self.notes, "rewards": note})
 
+    def select(self, trajectories: Array) -> Trajectories:
+        """Some of the trajectories, in the given order."""
+        rows = np.concatenate(
+            [np.arange(a, a + n) for a, n in zip(self.starts[trajectories], self.lengths[trajectories], strict=True)]
+        )
+        return replace(
+            self,
+            observations=self.observations[rows],
+            actions=self.actions[rows],
+            rewards=self.rewards[rows],
+            lengths=self.lengths[trajectories],
+            terminated=self.terminated[trajectories],
+            final_observations=self.final_observations[trajectories],
+            final_known=self.final_known[trajectories],
+            notes={**self.notes, "selected": f"{len(trajectories)} of {len(self)} trajectories"},
+        )
+
     def episodes(self) -> Iterator[dict[str, Array]]:
         """Each trajectory as a dict, its observations one longer than its actions where the final one is known."""
         for index, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):

@@ -84,6 +84,11 @@ class Replay(ABC):
         self._last = plan
         return plan
 
+    @property
+    def last_plan(self) -> Plan | None:
+        """The last plan (or sample) made, while feedback without a plan belongs to it."""
+        return self._last
+
     def gather(self, plan: Plan, step: int) -> Batch:
         """The batch of one step of a plan."""
         return self.store.gather(plan.indices[step], plan.fresh[step], plan.trajectories[step])

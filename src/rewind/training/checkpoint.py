@@ -1,0 +1,127 @@
+"""Checkpoints: whole, checked, never half written, the last two kept.
+
+A file is a line that names the format, the digest of all that follows, and NumPy's own archive without pickle. Whatever
+happened to it since, from a lost tail to one flipped bit, the digest tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.errors import RewindError
+from rewind.files import whole_file
+
+MAGIC = b"rewind checkpoint 1\n"
+DIGEST_SIZE = 32
+KEPT = 2
+NAME = re.compile(r"step-(\d{12})\.checkpoint")
+
+Content = dict[str, Any]
+
+
+class DamagedCheckpoint(RewindError):
+    """A checkpoint that is not what was written."""
+
+
+def write_checkpoint(folder: Path, step: int, content: Mapping[str, Any]) -> Path:
+    """Save arrays, numbers and strings in nested dicts and lists; older checkpoints but one go."""
+    path = folder / f"step-{step:012d}.checkpoint"
+    arrays: dict[str, NDArray[Any]] = {}
+    skeleton = _flatten(content, arrays)
+    body = io.BytesIO()
+    everything: dict[str, Any] = {"skeleton": np.array(json.dumps(skeleton)), **arrays}
+    np.savez(body, **everything)
+    data = body.getbuffer()
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        file.write(MAGIC)
+        file.write(_digest(data))
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    for old in checkpoints(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def read_checkpoint(path: Path) -> Content:
+    """The content of one checkpoint, or `DamagedCheckpoint`."""
+    data = path.read_bytes()
+    begin = len(MAGIC) + DIGEST_SIZE
+    if not data.startswith(MAGIC):
+        raise DamagedCheckpoint(f"{path} is no checkpoint of this version of Rewind")
+    body = memoryview(data)[begin:]
+    if _digest(body) != data[len(MAGIC) : begin]:
+        raise DamagedCheckpoint(f"{path} is damaged: its digest does not fit its content")
+    with np.load(io.BytesIO(body), allow_pickle=False) as archive:
+        restored: Content = _restore(json.loads(str(archive["skeleton"])), archive)
+    return restored
+
+
+def read_latest(folder: Path) -> tuple[Content | None, list[str]]:
+    """The newest checkpoint that is whole, and what was wrong with newer ones."""
+    problems: list[str] = []
+    for path in checkpoints(folder):
+        try:
+            return read_checkpoint(path), problems
+        except (DamagedCheckpoint, OSError) as error:
+            problems.append(str(error))
+    return None, problems
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Newest first."""
+    found = [path for path in folder.glob("step-*.checkpoint") if NAME.fullmatch(path.name)]
+    return sorted(found, reverse=True)
+
+
+def _digest(data: Any) -> bytes:
+    return hashlib.blake2b(data, digest_size=DIGEST_SIZE).digest()
+
+
+def _flatten(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """The shape of nested content as JSON; its arrays, numbered, beside it."""
+    if isinstance(value, Mapping):
+        return {"dict": {key: _flatten(item, arrays) for key, item in value.items()}}
+    if isinstance(value, (list, tuple)):
+        return {"list": [_flatten(item, arrays) for item in value]}
+    if isinstance(value, (str, bool, int, float)) or value is None:
+        return {"value": value}
+    name = f"array{len(arrays)}"
+    arrays[name] = np.asarray(value)
+    return {"array": name}
+
+
+def _restore(skeleton: Any, archive: Mapping[str, Any]) -> Any:
+    ((kind, content),) = skeleton.items()
+    if kind == "dict":
+        return {key: _restore(item, archive) for key, item in content.items()}
+    if kind == "list":
+        return [_restore(item, archive) for item in content]
+    return archive[content] if kind == "array" else content
+
+
+def differences(saved: Any, now: Any, where: str = "") -> Iterator[str]:
+    """What is not the same in two configurations, one line each."""
+    if isinstance(saved, dict) and isinstance(now, dict):
+        for key in {**saved, **now}:
+            yield from differences(saved.get(key), now.get(key), f"{where}.{key}" if where else str(key))
+    elif isinstance(saved, list) and isinstance(now, list) and len(saved) == len(now):
+        for index, (old, new) in enumerate(zip(saved, now, strict=True)):
+            yield from differences(old, new, f"{where}[{index}]")
+    elif saved != now:
+        yield f"{where}: was {_short(saved)}, is {_short(now)}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

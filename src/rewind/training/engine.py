@@ -1,0 +1,129 @@
+"""The device's part: many runs of one shape in one compiled program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.agents import Agent
+from rewind.training.table import Table
+
+EXPLODED = 1e9  # a Q value beyond this is no value
+
+
+class Outcome(NamedTuple):
+    """What a block leaves behind; device arrays until somebody looks."""
+
+    metrics: dict[str, jax.Array]  # each (runs,) the mean over the block
+    alive: jax.Array  # (runs,) bool
+    uncertainty: jax.Array | None  # (runs, steps, batch)
+
+
+class Engine:
+    """The agents of a group: their states, and the program that moves them on.
+
+    agents: of one structure; their numbers may differ
+    uncertainty: whether anybody wants the critics' disagreement row by row
+    unroll: updates that are compiled as one piece
+    """
+
+    def __init__(
+        self,
+        agents: Sequence[Agent[Any]],
+        seeds: Sequence[int],
+        table: Table,
+        batch_size: int,
+        *,
+        uncertainty: bool = True,
+        unroll: int = 2,
+    ) -> None:
+        self.runs = len(agents)
+        self.agent = agents[0]
+        self.table = table
+        self.agents = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
+        keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
+        kind = type(self.agent)
+        init = jax.jit(jax.vmap(partial(kind.init, batch_size=batch_size)))
+        self.state = init(self.agents, keys)
+        self.alive = jnp.ones(self.runs, bool)
+        block = partial(train_block, uncertainty=uncertainty, unroll=unroll)
+        # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
+        mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0)) if self.runs > 1 else _alone(block)
+        self._block = jax.jit(mapped, donate_argnums=1)
+        self._act = jax.jit(jax.vmap(kind.act))
+
+    def run(self, indices: NDArray[Any], fresh: NDArray[Any]) -> Outcome:
+        """Train all runs on their plans, (runs, steps, batch). Returns at once; the device works on."""
+        self.state, self.alive, metrics, uncertainty = self._block(
+            self.agents, self.state, self.alive, self.table, indices, fresh
+        )
+        return Outcome(metrics, self.alive, uncertainty)
+
+    def policies(self) -> Any:
+        """The acting parts of all runs, stacked."""
+        return self.agent.policy(self.state)
+
+    def act(self, policies: Any, observations: Any) -> Any:
+        """(runs, rows, observation) -> (runs, rows, action), deterministic."""
+        return self._act(self.agents, policies, observations)
+
+
+def _alone(block: Any) -> Any:
+    def one_run(agents: Any, state: Any, alive: Any, table: Table, indices: Any, fresh: Any) -> Any:
+        first = partial(jax.tree.map, lambda leaf: leaf[0])
+        result = block(first(agents), first(state), alive[0], table, indices[0], fresh[0])
+        return jax.tree.map(lambda leaf: leaf[None], result)
+
+    return one_run
+
+
+def train_block(
+    agent: Agent[Any],
+    state: Any,
+    alive: jax.Array,
+    table: Table,
+    indices: jax.Array,
+    fresh: jax.Array,
+    *,
+    uncertainty: bool,
+    unroll: int,
+) -> tuple[Any, jax.Array, dict[str, jax.Array], jax.Array | None]:
+    """One run, one plan: scan over it, `period` batches at a time.
+
+    A run whose numbers are no longer finite, or whose Q has exploded, stays at the state from before the block: the
+    shapes stay, the other runs go on.
+    """
+    sizes = {"observation": agent.observation_size, "action": agent.action_size}  # type: ignore[attr-defined]
+    updates = indices.shape[0] // agent.period
+
+    def update(state: Any, rows: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
+        state, metrics, disagreement = agent.update(state, table.batch(*rows, **sizes))
+        means = {**metrics, "uncertainty": disagreement.mean()}
+        return state, (means, disagreement if uncertainty else None)
+
+    by_update = (updates, agent.period, indices.shape[1])
+    planned = (indices.reshape(by_update), fresh.reshape(by_update))
+    trained, (metrics, disagreement) = jax.lax.scan(update, state, planned, unroll=min(unroll, updates))
+    metrics = {name: values.mean() for name, values in metrics.items()}
+    alive = alive & jnp.stack([jnp.isfinite(value) for value in metrics.values()]).all()
+    alive = alive & (jnp.abs(metrics.get("q", 0.0)) < EXPLODED)
+    state = jax.tree.map(lambda new, old: jnp.where(alive, new, old), trained, state)
+    if disagreement is not None:
+        disagreement = jnp.nan_to_num(disagreement.reshape(indices.shape))
+    return state, alive, metrics, disagreement
+
+
+def device_kind() -> str:
+    """What the engine runs on, in words."""
+    device = jax.devices()[0]
+    return f"{device.platform} {device.device_kind}"
+
+
+def to_host(tree: Any) -> Any:
+    return jax.tree.map(np.asarray, tree)

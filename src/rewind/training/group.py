@@ -1,0 +1,154 @@
+"""A group: runs of one shape on one view of the data, trained together, block by block.
+
+Plans are made one block ahead while the device works, so the order of things is fixed:
+
+    device     | block k          | block k + 1      | ...
+    host       |  feed k - 1, plan k + 1 | feed k, plan k + 2 | ...
+
+`feed` hands the critics' disagreement back to the memories. A checkpoint after block k is taken between `feed k - 1`
+and `plan k + 1`, and holds the disagreement of block k, so that a resumed run does the same things in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data import Trajectories
+from rewind.errors import DataError, UsageError
+from rewind.memory import Plan
+from rewind.training.engine import Engine, Outcome, to_host
+from rewind.training.planner import QUANTILES, Planned, Planner
+from rewind.training.spec import Run
+from rewind.training.table import make_normaliser, make_table
+
+Array = NDArray[Any]
+
+BLOCK = 1000  # steps planned at once
+DYNAMIC_BLOCK = 100  # where ranks follow the critics: highly ranked trajectories come again within tens of steps
+
+
+class Group:
+    """Runs that share a compiled program, with their numbers in the list of all runs."""
+
+    def __init__(
+        self, data: Trajectories, runs: Sequence[Run], numbers: Sequence[int], batch_size: int, block: int | None = None
+    ) -> None:
+        check_data(data, runs[0], batch_size)
+        view = runs[0].view
+        seen = view.apply(data)
+        self.runs, self.numbers = list(runs), list(numbers)
+        self.normaliser = make_normaliser(seen, view.normalise_states)
+        self.planner = Planner(seen, runs, batch_size)
+        dynamic = bool(self.planner.dynamic.any())
+        table = make_table(seen, self.normaliser)
+        agents, seeds = [run.agent for run in runs], [run.seed for run in runs]
+        self.engine = Engine(agents, seeds, table, batch_size, uncertainty=dynamic)
+        self.period = runs[0].agent.period
+        self.block = block or (DYNAMIC_BLOCK if dynamic else BLOCK)
+        if self.block % self.period:
+            raise UsageError(f"block is {self.block}; expected a multiple of the agent's period, {self.period}")
+        self.step = 0
+        self._next: Planned | None = None  # planned, not yet run
+        self._unfed: tuple[list[Plan], Outcome] | None = None  # run, disagreement not yet handed back
+
+    def advance(self, until: int) -> tuple[Planned, Outcome]:
+        """Set the next block going, at most to step `until`; meanwhile hand back what the block before left."""
+        steps = min(self.block, until - self.step)
+        planned = self._next if self._next is not None and len(self._next.plans[0]) == steps else None
+        if planned is None:
+            if self._next is not None:
+                raise UsageError("a block was planned for another place to stop")
+            planned = self.planner.plan(steps)
+        self._next = None
+        outcome = self.engine.run(planned.indices, planned.fresh)
+        self.feed()
+        self._unfed = (planned.plans, outcome)
+        self.step += steps
+        return planned, outcome
+
+    def plan_ahead(self, until: int) -> None:
+        """Plan the next block while the device works."""
+        if until > self.step:
+            self._next = self.planner.plan(min(self.block, until - self.step))
+
+    def feed(self) -> None:
+        """Hand the disagreement of the last block that has not given it back to the memories."""
+        if self._unfed is None:
+            return
+        plans, outcome = self._unfed
+        if outcome.uncertainty is not None:
+            self.planner.feed(plans, np.asarray(outcome.uncertainty), np.asarray(outcome.alive))
+        self._unfed = None
+
+    def records(self, step: int, planned: Planned, outcome: Outcome) -> list[dict[str, Any]]:
+        """The metrics of a block, one record per run. Waits for the block."""
+        metrics, alive = to_host(outcome.metrics), np.asarray(outcome.alive)
+        result = []
+        for index, number in enumerate(self.numbers):
+            record = {"run": number, "name": self.runs[index].name, "step": step, "alive": bool(alive[index])}
+            record |= {name: _number(values[index]) for name, values in metrics.items()}
+            record |= {f"visits_q{q + 1}": float(planned.visits[index, q]) for q in range(QUANTILES)}
+            record["planning_delay"] = float(planned.delay[index])
+            result.append(record)
+        return result
+
+    def policies(self) -> Any:
+        return self.engine.policies()
+
+    # State
+
+    def state(self) -> dict[str, Any]:
+        """Everything, between two blocks; nothing may be planned ahead. Waits for the device."""
+        assert self._next is None
+        leaves = jax.tree.leaves(self.engine.state)
+        state: dict[str, Any] = {
+            "step": self.step,
+            "memories": self.planner.state(),
+            "leaves": [np.asarray(leaf) for leaf in leaves],
+            "alive": np.asarray(self.engine.alive),
+        }
+        if self._unfed is not None and self._unfed[1].uncertainty is not None:
+            state["uncertainty"] = np.asarray(self._unfed[1].uncertainty)
+        return state
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        structure = jax.tree.structure(self.engine.state)
+        self.planner.load_state(state["memories"])
+        self.engine.state = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in state["leaves"]])
+        self.engine.alive = jnp.asarray(state["alive"])
+        self.step = int(state["step"])
+        self._next = self._unfed = None
+        if "uncertainty" in state:
+            plans = [memory.last_plan for memory in self.planner.memories if memory.last_plan is not None]
+            uncertainty = jnp.asarray(state["uncertainty"])
+            self._unfed = (plans, Outcome({}, self.engine.alive, uncertainty))
+
+
+def _number(value: Any) -> float | None:
+    """JSON has no NaN."""
+    return float(value) if np.isfinite(value) else None
+
+
+def check_data(data: Trajectories, run: Run, batch_size: int) -> None:
+    """What an agent cannot learn from is an error before anything is compiled."""
+    sizes = {"observations": "observation_size", "actions": "action_size"}
+    for name, size in sizes.items():
+        array, expected = getattr(data, name), getattr(run.agent, size)
+        if array.ndim != 2 or array.shape[1] != expected:
+            raise DataError(f"{name} have shape {array.shape[1:]}; the agent expects ({expected},)")
+    largest = float(np.abs(data.actions).max())
+    bound = float(getattr(run.agent, "max_action", 1.0))
+    if largest > bound * (1 + 1e-4):
+        row = int(np.abs(data.actions).max(axis=1).argmax())
+        raise DataError(
+            f"an action of {largest:g} at row {row} is outside [-{bound:g}, {bound:g}], where the policy lives; "
+            "clip or scale the actions"
+        )
+    if batch_size > data.rows:
+        raise UsageError(f"batch_size is {batch_size:,}, more than the {data.rows:,} rows of the data")

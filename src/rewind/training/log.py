@@ -1,0 +1,86 @@
+"""Where metrics go: JSON Lines always, TensorBoard and Weights & Biases when asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from rewind.errors import require
+from rewind.files import whole_file
+
+Record = dict[str, Any]  # "run", "name", "step", and numbers
+
+
+class Sink(Protocol):
+    def write(self, records: Sequence[Record]) -> None: ...
+    def close(self) -> None: ...
+
+
+class JsonLines:
+    """One line per run and step in `metrics.jsonl`."""
+
+    def __init__(self, folder: Path, from_step: int) -> None:
+        self.path = folder / "metrics.jsonl"
+        self._forget_after(from_step)
+        self._file = self.path.open("a", encoding="utf-8")
+
+    def _forget_after(self, step: int) -> None:
+        """A resumed run writes what came after its checkpoint again."""
+        if not self.path.exists():
+            return
+        kept = []
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                if json.loads(line)["step"] <= step:
+                    kept.append(line)
+            except (json.JSONDecodeError, KeyError):
+                break  # cut off in the middle of a line; nothing after it was finished
+        with whole_file(self.path) as temporary:
+            temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+
+    def write(self, records: Sequence[Record]) -> None:
+        self._file.writelines(json.dumps(record) + "\n" for record in records)
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class TensorBoard:
+    """One folder of events per run."""
+
+    def __init__(self, folder: Path, names: Mapping[int, str]) -> None:
+        writer = require("tensorboardX", "log").SummaryWriter
+        self._writers = {run: writer(str(folder / "tensorboard" / f"{run:03d} {name}")) for run, name in names.items()}
+
+    def write(self, records: Sequence[Record]) -> None:
+        for record in records:
+            for key, value in record.items():
+                if key not in ("run", "step") and isinstance(value, (int, float)):
+                    self._writers[record["run"]].add_scalar(key, value, record["step"])
+
+    def close(self) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+
+class WeightsAndBiases:
+    """One W&B run per run of ours, in one group."""
+
+    def __init__(self, folder: Path, names: Mapping[int, str], project: str) -> None:
+        wandb = require("wandb", "wandb")
+        self._runs = {
+            run: wandb.init(project=project, group=folder.name, name=name, dir=str(folder), reinit="create_new")
+            for run, name in names.items()
+        }
+
+    def write(self, records: Sequence[Record]) -> None:
+        for record in records:
+            numbers = {key: value for key, value in record.items() if isinstance(value, (int, float)) and key != "run"}
+            self._runs[record["run"]].log(numbers, step=record["step"])
+
+    def close(self) -> None:
+        for run in self._runs.values():
+            run.finish()

@@ -1,0 +1,168 @@
+"""What a run is: an agent, a memory, a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rewind.agents import AGENTS, Agent
+from rewind.agents.bc import best_fraction
+from rewind.data import Trajectories
+from rewind.data.catalogue import Entry, catalogue
+from rewind.errors import UsageError, unknown_name
+from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
+
+Memory = TrajectoryReplay | UniformReplay
+
+SAMPLERS = ("baseline", "tr", "auto", *PRIORITIES)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Which memory a run draws from: a sampler's name as in the paper's tables, and the settings of its memory.
+
+    name: "baseline" (transitions, uniformly), "tr" (Trajectory Replay), "auto", or a priority (PTR)
+    """
+
+    name: str = "tr"
+    alpha: float = 1.0
+    reuse: str = "on_finish"
+    stagger: bool = False
+
+    def __post_init__(self) -> None:
+        if self.name not in SAMPLERS:
+            raise unknown_name("sampler", self.name, SAMPLERS)
+
+    def memory(self, seed: int) -> Memory:
+        """An empty memory of this kind."""
+        if self.name == "baseline":
+            return UniformReplay(seed=seed)
+        priority = "uniform" if self.name == "tr" else self.name
+        return TrajectoryReplay(priority, alpha=self.alpha, reuse=self.reuse, stagger=self.stagger, seed=seed)
+
+
+@dataclass(frozen=True)
+class View:
+    """How a run sees the data: what is done to it before a memory or an agent gets it."""
+
+    rewards: str = "raw"
+    """raw, minus_one (r - 1, AntMaze) or return_range (r * 1000 / (largest return - smallest return))"""
+    normalise_states: bool = False
+    """Observations minus their mean, divided by their standard deviation plus 1e-3."""
+    top: float = 1.0
+    """Only this fraction of the trajectories, the best by return."""
+
+    def apply(self, data: Trajectories) -> Trajectories:
+        """The data with its rewards transformed and its trajectories chosen; states are normalised on the device."""
+        if self.top < 1.0:
+            data = data.select(best_fraction(data.returns, self.top))
+        if self.rewards == "raw":
+            return data
+        if self.rewards == "minus_one":
+            return data.map_rewards(lambda rewards: rewards - 1, "r - 1")
+        if self.rewards == "return_range":
+            spread = float(data.returns.max() - data.returns.min())
+            if spread == 0:
+                raise UsageError("rewards 'return_range' need trajectories of different returns; here all are equal")
+            return data.map_rewards(lambda rewards: rewards * np.float32(1000 / spread), f"r * 1000 / {spread:g}")
+        raise unknown_name("reward transform", self.rewards, ("raw", "minus_one", "return_range"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run. Runs that differ only in numbers, memories and seeds are trained together."""
+
+    agent: Agent[Any]
+    sampler: Sampler = field(default_factory=Sampler)
+    seed: int = 0
+    view: View = field(default_factory=View)
+    name: str = ""
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that makes the run what it is, for configuration files and for comparing them."""
+        numbers = {
+            key: np.asarray(value).item()
+            if np.ndim(value) == 0 and not isinstance(value, (str, tuple))
+            else list(value)
+            for key, value in vars(self.agent).items()
+        }
+        return {
+            "name": self.name,
+            "agent": {"class": type(self.agent).__name__, **numbers},
+            "sampler": asdict(self.sampler),
+            "view": asdict(self.view),
+            "seed": self.seed,
+        }
+
+
+def make_runs(
+    data: Trajectories,
+    algorithm: str = "td3_bc",
+    *,
+    samplers: Sequence[str | Sampler] = ("tr",),
+    betas: Sequence[float | None] = (1.0,),
+    seeds: Iterable[int] = (0,),
+    view: View | None = None,
+    top: float | None = None,
+    **settings: Any,
+) -> list[Run]:
+    """All combinations of samplers, betas and seeds of one algorithm on one data set.
+
+    Where the data set is in the catalogue, the paper's hyper-parameters apply; `settings` are fields of the agent that
+    win over them. A beta of None is the paper's beta for the data set.
+    """
+    if algorithm not in AGENTS:
+        raise unknown_name("algorithm", algorithm, AGENTS)
+    known = catalogue().get(data.name or "")
+    paper_view, paper_settings = _catalogued(known, algorithm)
+    chosen_view = paper_view if view is None else view
+    if top is not None:
+        chosen_view = replace(chosen_view, top=top)
+    sizes = {"observation_size": _width(data.observations), "action_size": _width(data.actions)}
+    runs = []
+    for sampler in samplers:
+        for beta in betas:
+            value = _paper_beta(known, data) if beta is None else beta
+            numbers = (
+                {**paper_settings, **settings} if algorithm == "bc" else {**paper_settings, "beta": value, **settings}
+            )
+            agent = AGENTS[algorithm](**sizes, **numbers)
+            for seed in seeds:
+                chosen = sampler if isinstance(sampler, Sampler) else Sampler(sampler)
+                name = f"{algorithm} {chosen.name} beta {value:g} seed {seed}"
+                runs.append(Run(agent, chosen, seed, chosen_view, name))
+    return runs
+
+
+def _width(array: Any) -> int:
+    if array.ndim != 2:
+        raise UsageError(
+            f"agents need observations and actions of one axis each; here they have shape {array.shape[1:]}"
+        )
+    return int(array.shape[1])
+
+
+def _paper_beta(known: Entry | None, data: Trajectories) -> float:
+    if known is None or known.beta is None:
+        raise UsageError(f"the paper gives no beta for {data.name or 'this data'}; choose one from 0 to 1")
+    return known.beta
+
+
+def _catalogued(known: Entry | None, algorithm: str) -> tuple[View, dict[str, Any]]:
+    """The paper's view of a data set and its hyper-parameters; plain defaults for data it does not know."""
+    if known is None or algorithm == "bc":
+        return View(normalise_states=algorithm in ("td3_bc", "iql")), {}
+    if algorithm == "td3_bc":
+        theirs: Any = known.td3_bc
+        settings = {"alpha": theirs.alpha}
+    elif algorithm == "iql":
+        theirs = known.iql
+        settings = {"expectile": theirs.tau, "temperature": theirs.beta}
+    else:
+        theirs = known.edac
+        settings = {} if theirs is None else {"ensemble": theirs.critics, "eta": theirs.eta}
+    given = {key: value for key, value in settings.items() if value is not None}
+    return View() if theirs is None else View(theirs.rewards, theirs.normalise_states), given

@@ -1,0 +1,328 @@
+"""`train`: a data set in, runs described, trained policies and metrics out."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import rewind
+from rewind.data import Trajectories, load
+from rewind.errors import RewindError, UsageError
+from rewind.files import write_json
+from rewind.training.checkpoint import differences, read_latest, write_checkpoint
+from rewind.training.engine import Outcome, device_kind, to_host
+from rewind.training.group import Group
+from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
+from rewind.training.planner import Planned
+from rewind.training.spec import Run
+from rewind.training.table import Normaliser
+
+Evaluate = Callable[[Group, int], dict[str, Any]]  # (group, step) -> name -> one number per run
+
+
+class Stopped(RewindError):
+    """A signal asked to stop; everything was saved."""
+
+
+@dataclass
+class Trained:
+    """What came of one run."""
+
+    run: Run
+    policy: Any  # the agent's acting part, NumPy arrays
+    normaliser: Normaliser
+    alive: bool  # False: its numbers exploded, and the policy is the last one from before
+    records: list[Record] = field(default_factory=list)
+
+    def act(self, observations: Any) -> Any:
+        """(rows, observation) -> (rows, action): the deterministic policy on raw observations."""
+        return np.asarray(self.run.agent.act(self.policy, jnp.asarray(self.normaliser(np.asarray(observations)))))
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to train, apart from what."""
+
+    steps: int = 1_000_000
+    batch_size: int = 256
+    block: int | None = None  # steps planned at once; None: 1000, or 100 where ranks follow the critics
+    log_every: int = 1000
+    evaluate_every: int = 0  # 0: only at the end
+    out: Path | None = None  # where metrics and checkpoints go; None: nowhere
+    checkpoint_minutes: float = 5.0
+    resume: bool = False
+    tensorboard: bool = False
+    wandb: str | None = None  # a W&B project
+    device: str | None = None  # "cpu", "gpu"; None: what JAX prefers
+    progress: bool = True
+
+
+def train(
+    dataset: Any, runs: Sequence[Run], evaluate: Evaluate | None = None, options: Options | None = None, **settings: Any
+) -> list[Trained]:
+    """Train all runs and return them in the same order.
+
+        data = load("hopper.hdf5")
+        runs = make_runs(data, "td3_bc", samplers=["baseline", "tr", "lower_uqm_unc"], seeds=range(4))
+        trained = train(data, runs, steps=100_000, out="runs/hopper")
+        trained[0].act(observations)
+
+    settings: fields of `Options`
+    """
+    options = Options(**settings) if options is None else options
+    options = Options(**{**vars(options), "out": None if options.out is None else Path(options.out)})
+    if not runs:
+        raise UsageError("no runs to train")
+    with jax.default_device(find_device(options.device)), stop_signals() as stop:
+        session = _Session(load(dataset), list(runs), evaluate, options, stop)
+        return session.train()
+
+
+def find_device(name: str | None) -> Any:
+    """A device of the wanted kind, or an error that lists those there are."""
+    if name is None:
+        return jax.devices()[0]
+    try:
+        return jax.devices(name)[0]
+    except RuntimeError as error:
+        there = ", ".join(sorted({device.platform for device in jax.devices()}))
+        raise UsageError(f"no device '{name}' here; there is: {there}") from error
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM instead of dying of the first; a second one is obeyed at once."""
+    received: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        print("rewind: stopping after this block; again to stop at once", file=sys.stderr)
+
+    try:
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: whoever runs us handles signals
+        before = {}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def groups_of(runs: Sequence[Run]) -> list[list[int]]:
+    """Numbers of runs that can share a program: agents of one structure, one view of the data."""
+    grouped: dict[Any, list[int]] = defaultdict(list)
+    for number, run in enumerate(runs):
+        grouped[(jax.tree.structure(run.agent), run.view)].append(number)
+    return list(grouped.values())
+
+
+class _Session:
+    """One call of `train`: its groups, one after another."""
+
+    def __init__(
+        self, data: Trajectories, runs: list[Run], evaluate: Evaluate | None, options: Options, stop: list[int]
+    ) -> None:
+        self.data, self.runs, self.evaluate, self.options, self.stop = data, runs, evaluate, options, stop
+        self.config = self._config()
+        self.records: dict[int, list[Record]] = defaultdict(list)
+        if options.out is not None:
+            self._prepare_folder(options.out)
+
+    def _config(self) -> dict[str, Any]:
+        return {
+            "data": self.data.fingerprint,
+            "batch_size": self.options.batch_size,
+            "block": self.options.block,
+            "runs": [run.describe() for run in self.runs],
+        }
+
+    def _prepare_folder(self, out: Path) -> None:
+        """A new folder gets the configuration; an old one must hold the same, and is only touched to resume."""
+        path = out / "config.json"
+        if path.exists():
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            changed = list(differences(saved["config"], self.config))
+            if changed:
+                more = f"\n  and {len(changed) - 8} more" if len(changed) > 8 else ""
+                raise UsageError(
+                    f"{out} holds training with another configuration:\n  " + "\n  ".join(changed[:8]) + more
+                )
+            if not self.options.resume:
+                raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
+            return
+        versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
+        write_json(
+            path, {"config": self.config, "steps": self.options.steps, "versions": versions, "device": device_kind()}
+        )
+
+    def train(self) -> list[Trained]:
+        trained: dict[int, Trained] = {}
+        for index, numbers in enumerate(groups_of(self.runs)):
+            runs = [self.runs[number] for number in numbers]
+            group = Group(self.data, runs, numbers, self.options.batch_size, self.options.block)
+            folder = None if self.options.out is None else self.options.out / f"group-{index}"
+            _Course(self, group, folder).train()
+            alive, policies = np.asarray(group.engine.alive), to_host(group.policies())
+            for at, number in enumerate(numbers):
+                policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
+                trained[number] = Trained(
+                    self.runs[number], policy, group.normaliser, bool(alive[at]), self.records[number]
+                )
+            group.planner.close()
+        return [trained[number] for number in range(len(self.runs))]
+
+
+class _Course:
+    """The course of one group through its steps."""
+
+    def __init__(self, session: _Session, group: Group, folder: Path | None) -> None:
+        self.session, self.group, self.folder, self.options = session, group, folder, session.options
+        self.dead: set[int] = set()
+        self.sinks: list[Sink] = []
+        self._saved_at = time.monotonic()
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.options.resume:
+                self._resume(folder)
+            self.sinks = self._open_sinks(folder)
+
+    def _resume(self, folder: Path) -> None:
+        content, problems = read_latest(folder)
+        for problem in problems:
+            print(f"rewind: {problem}; using the one before", file=sys.stderr)
+        if content is None:
+            if problems:
+                raise UsageError(f"no checkpoint in {folder} is whole; remove the folder to start anew")
+            return
+        self.group.load_state(content["group"])
+        for record in content["records"]:
+            self.session.records[record["run"]].append(record)
+
+    def _open_sinks(self, folder: Path) -> list[Sink]:
+        names = {number: self.session.runs[number].name for number in self.group.numbers}
+        sinks: list[Sink] = [JsonLines(folder, self.group.step)]
+        if self.options.tensorboard:
+            sinks.append(TensorBoard(folder, names))
+        if self.options.wandb is not None:
+            sinks.append(WeightsAndBiases(folder, names, self.options.wandb))
+        return sinks
+
+    def train(self) -> None:
+        group, total = self.group, self.options.steps
+        if total % group.period:
+            raise UsageError(f"steps is {total:,}; expected a multiple of the agent's period, {group.period}")
+        unlogged: list[tuple[int, Planned, Outcome]] = []
+        bar = _bar(total, group, self.options.progress)
+        try:
+            while group.step < total:
+                until = self._next_stop()
+                planned, outcome = group.advance(until)
+                unlogged.append((group.step, planned, outcome))
+                bar.update(group.step - bar.n)
+                # Metrics of the block before: looking at those of this one would wait for it.
+                self._log_blocks(unlogged, bar, keep=1)
+                evaluates, saves = self._evaluates(group.step), self._checkpoint_due()
+                if evaluates or saves:
+                    self._log_blocks(unlogged, bar, keep=0)
+                if evaluates:
+                    self._log(self._scores(), bar)
+                if saves:
+                    self._save(last=bool(self.session.stop) or group.step >= total)
+                if self.session.stop:
+                    raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
+                group.plan_ahead(self._next_stop())
+            self._log_blocks(unlogged, bar, keep=0)
+            group.feed()
+        finally:
+            bar.close()
+            for sink in self.sinks:
+                sink.close()
+
+    def _log_blocks(self, unlogged: list[tuple[int, Planned, Outcome]], bar: Any, keep: int) -> None:
+        """Log all finished blocks but the last `keep`, where a line is due."""
+        while len(unlogged) > keep:
+            step, planned, outcome = unlogged.pop(0)
+            if step % self.options.log_every == 0 or step >= self.options.steps:
+                self._log(self.group.records(step, planned, outcome), bar)
+
+    def _next_stop(self) -> int:
+        """The next step at which something other than training happens; blocks end there."""
+        step, options = self.group.step, self.options
+        stops = [options.steps]
+        for every in (options.log_every, options.evaluate_every):
+            if every > 0:
+                stops.append((step // every + 1) * every)
+        until = min(stops)
+        return until + (-(until - step)) % self.group.period if until < options.steps else until
+
+    def _evaluates(self, step: int) -> bool:
+        every = self.options.evaluate_every
+        return self.session.evaluate is not None and (step >= self.options.steps or (every > 0 and step % every == 0))
+
+    def _scores(self) -> list[Record]:
+        assert self.session.evaluate is not None
+        scores = self.session.evaluate(self.group, self.group.step)
+        return [
+            {"run": number, "name": self.group.runs[at].name, "step": self.group.step}
+            | {name: float(values[at]) for name, values in scores.items()}
+            for at, number in enumerate(self.group.numbers)
+        ]
+
+    def _log(self, records: list[Record], bar: Any) -> None:
+        for record in records:
+            self.session.records[record["run"]].append(record)
+            if record.get("alive") is False and record["run"] not in self.dead:
+                self.dead.add(record["run"])
+                bar.write(
+                    f"rewind: run {record['run']} ({record['name']}) is no longer finite at step {record['step']:,}; "
+                )
+        for sink in self.sinks:
+            sink.write(records)
+        scores = [record["score"] for record in records if "score" in record]
+        if scores:
+            bar.set_postfix_str(f"score {np.mean(scores):.1f}")
+
+    def _checkpoint_due(self) -> bool:
+        if self.folder is None:
+            return False
+        waited = time.monotonic() - self._saved_at >= 60 * self.options.checkpoint_minutes
+        return waited or bool(self.session.stop) or self.group.step >= self.options.steps
+
+    def _save(self, last: bool) -> None:
+        """A checkpoint that cannot be written stops nothing but the end: the one before is still there."""
+        assert self.folder is not None
+        records = [record for number in self.group.numbers for record in self.session.records[number]]
+        try:
+            write_checkpoint(self.folder, self.group.step, {"group": self.group.state(), "records": records})
+        except OSError as error:
+            message = f"the checkpoint at step {self.group.step:,} could not be written to {self.folder}: {error}"
+            if last:
+                raise RewindError(f"{message}; make room and resume from the one before") from error
+            print(f"rewind: {message}; training goes on", file=sys.stderr)
+        self._saved_at = time.monotonic()
+
+    def _where(self) -> str:
+        return f"; everything is in {self.folder}, resume=True goes on" if self.folder else ""
+
+
+def _bar(total: int, group: Group, wanted: bool) -> Any:
+    from rewind.progress import steps_bar
+
+    name = f"{type(group.runs[0].agent).__name__}, {len(group.runs)} run{'s' if len(group.runs) > 1 else ''}"
+    return steps_bar(name, total, group.step, wanted)
