@@ -15,6 +15,7 @@ from rewind.agents import Agent
 from rewind.training.table import Table
 
 EXPLODED = 1e9  # a Q value beyond this is no value
+MEASURED = 50  # batches per look at the metrics
 
 
 class Outcome(NamedTuple):
@@ -30,7 +31,7 @@ class Engine:
 
     agents: of one structure; their numbers may differ
     uncertainty: whether anybody wants the critics' disagreement row by row
-    unroll: updates that are compiled as one piece
+    unroll: updates that are compiled as one piece; more than one saves a GPU some launches
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Engine:
         batch_size: int,
         *,
         uncertainty: bool = True,
-        unroll: int = 2,
+        unroll: int | None = None,
     ) -> None:
         self.runs = len(agents)
         self.agent = agents[0]
@@ -52,6 +53,8 @@ class Engine:
         init = jax.jit(jax.vmap(partial(kind.init, batch_size=batch_size)))
         self.state = init(self.agents, keys)
         self.alive = jnp.ones(self.runs, bool)
+        if unroll is None:
+            unroll = 1 if jax.default_backend() == "cpu" else 2
         block = partial(train_block, uncertainty=uncertainty, unroll=unroll)
         # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
         mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0)) if self.runs > 1 else _alone(block)
@@ -96,27 +99,35 @@ def train_block(
 ) -> tuple[Any, jax.Array, dict[str, jax.Array], jax.Array | None]:
     """One run, one plan: scan over it, `period` batches at a time.
 
+    Metrics are taken at one update of every `MEASURED` batches: taken at each they cost small kernels that add up.
     A run whose numbers are no longer finite, or whose Q has exploded, stays at the state from before the block: the
-    shapes stay, the other runs go on.
+    shapes stay, the other runs go on. NaN does not go away, so looking at the last update is enough.
     """
     sizes = {"observation": agent.observation_size, "action": agent.action_size}  # type: ignore[attr-defined]
     updates = indices.shape[0] // agent.period
+    stride = MEASURED // agent.period if updates * agent.period % MEASURED == 0 else updates
 
-    def update(state: Any, rows: tuple[jax.Array, jax.Array]) -> tuple[Any, Any]:
-        state, metrics, disagreement = agent.update(state, table.batch(*rows, **sizes))
-        means = {**metrics, "uncertainty": disagreement.mean()}
-        return state, (means, disagreement if uncertainty else None)
+    def update(state: Any, rows: Any) -> tuple[Any, Any]:
+        state, _, disagreement = agent.update(state, table.batch(*rows, **sizes))
+        return state, disagreement if uncertainty else None
 
-    by_update = (updates, agent.period, indices.shape[1])
-    planned = (indices.reshape(by_update), fresh.reshape(by_update))
-    trained, (metrics, disagreement) = jax.lax.scan(update, state, planned, unroll=min(unroll, updates))
-    metrics = {name: values.mean() for name, values in metrics.items()}
-    alive = alive & jnp.stack([jnp.isfinite(value) for value in metrics.values()]).all()
-    alive = alive & (jnp.abs(metrics.get("q", 0.0)) < EXPLODED)
+    def updates_with_metrics(state: Any, rows: Any) -> tuple[Any, Any]:
+        silent, last = (jax.tree.map(lambda leaf, part=part: leaf[part], rows) for part in (slice(-1), -1))
+        state, before = jax.lax.scan(update, state, silent, unroll=max(1, min(unroll, stride - 1)))
+        state, metrics, disagreement = agent.update(state, table.batch(*last, **sizes))
+        metrics = {**metrics, "uncertainty": disagreement.mean()}
+        return state, (metrics, jnp.concatenate([before, disagreement[None]]) if uncertainty else None)
+
+    shape = (updates // stride, stride, agent.period, indices.shape[1])
+    planned = (indices.reshape(shape), fresh.reshape(shape))
+    trained, (metrics, disagreement) = jax.lax.scan(updates_with_metrics, state, planned)
+    alive = alive & jnp.stack([jnp.isfinite(values[-1]) for values in metrics.values()]).all()
+    if "q" in metrics:
+        alive = alive & (jnp.abs(metrics["q"][-1]) < EXPLODED)
     state = jax.tree.map(lambda new, old: jnp.where(alive, new, old), trained, state)
     if disagreement is not None:
         disagreement = jnp.nan_to_num(disagreement.reshape(indices.shape))
-    return state, alive, metrics, disagreement
+    return state, alive, {name: values.mean() for name, values in metrics.items()}, disagreement
 
 
 def device_kind() -> str:
