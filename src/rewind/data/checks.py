@@ -66,6 +66,20 @@ def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> Non
         )
 
 
+def check_inner(value: object, lengths: Array) -> Array | None:
+    """Terminals before the last rows as booleans, None where there are none."""
+    if value is None:
+        return None
+    inner = np.asarray(value, dtype=bool)
+    last = np.cumsum(lengths) - 1
+    if inner.shape != (last[-1] + 1,):
+        raise DataError(f"inner_terminals has shape {inner.shape}; expected ({last[-1] + 1},), one flag per row")
+    if inner[last].any():
+        index = int(np.argmax(inner[last]))
+        raise DataError(f"inner_terminals marks the last row of trajectory {index}; expected that in 'terminated'")
+    return inner if inner.any() else None
+
+
 def check_finite(name: str, array: Array, lengths: Array | None) -> None:
     """No NaN and no infinity, or an error that names the first one's row and trajectory."""
     if array.dtype.kind != "f":

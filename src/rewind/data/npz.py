@@ -42,7 +42,10 @@ def _from_arrays(data: Mapping[str, Array], name: str) -> Trajectories:
     if all(key in data for key in FIELDS):
         header = json.loads(str(data["header"])) if "header" in data else {}
         return Trajectories(
-            **{key: data[key] for key in FIELDS}, name=header.get("name", name), notes=header.get("notes", {})
+            **{key: data[key] for key in FIELDS},
+            name=header.get("name", name),
+            notes=header.get("notes", {}),
+            inner_terminals=data.get("inner_terminals"),
         )
     if "lengths" not in data:
         return from_d4rl(data, name=name)
@@ -71,5 +74,8 @@ def _from_arrays(data: Mapping[str, Array], name: str) -> Trajectories:
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
     """Write a file that `load_npz` reads back to equal arrays. Never half written: a temporary name, then a rename."""
     header = json.dumps({"name": trajectories.name, "notes": trajectories.notes})
+    arrays = {key: getattr(trajectories, key) for key in FIELDS}
+    if trajectories.inner_terminals is not None:
+        arrays["inner_terminals"] = trajectories.inner_terminals
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, header=np.array(header), **{key: getattr(trajectories, key) for key in FIELDS})
+        np.savez(file, header=np.array(header), **arrays)
