@@ -64,7 +64,7 @@ def load_hdf5(
         OSError,
         RuntimeError,
         KeyError,
-    ) as error:  # h5py's words for files that are cut, damaged, or something else
+    ) as error:  # h5py's words for what it cannot read
         raise DataError(f"{path} is not a readable HDF5 file (cut, damaged, or something else): {error}") from error
 
 

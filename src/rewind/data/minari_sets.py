@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rewind.data.checks import storage_array
 from rewind.data.flatten import check_keys, flatten
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, UsageError, require
+from rewind.errors import DataError, MissingExtra, UsageError, require
 
 Array = NDArray[Any]
 
@@ -43,28 +43,26 @@ def is_minari(dataset: Any) -> bool:
     return hasattr(dataset, "iterate_episodes") and hasattr(dataset, "episode_indices")
 
 
-def is_minari_folder(path: Path) -> bool:
-    return any((folder / "metadata.json").is_file() for folder in (path, path / "data"))
-
-
 def _open(dataset: Any) -> Any:
     if is_minari(dataset):
         return dataset
-    minari = require("minari", "minari")
     path = Path(dataset)
     if path.is_dir():
-        if not is_minari_folder(path):
-            raise DataError(f"{path} is a folder, but no Minari data set: it has no data/metadata.json")
         folder = path if (path / "metadata.json").is_file() else path / "data"
+        if not (folder / "metadata.json").is_file():
+            raise DataError(f"{path} is a folder, but no Minari data set: it has no data/metadata.json")
         try:
-            return minari.MinariDataset(folder)
+            return require("minari", "minari").MinariDataset(folder)
+        except MissingExtra:
+            raise
         except Exception as error:  # Minari asserts, and raises what its parts raise
             raise DataError(f"{path} cannot be read as a Minari data set: {error!r}") from error
     try:
-        return minari.load_dataset(str(dataset))
+        return require("minari", "minari").load_dataset(str(dataset))
     except (FileNotFoundError, ValueError) as error:
         raise DataError(
-            f"no Minari data set '{dataset}' on this machine ({error}); bring it with: minari download {dataset}"
+            f"no file and no Minari data set '{dataset}' on this machine; Minari's own are brought with: "
+            f"minari download {dataset}"
         ) from error
 
 
@@ -146,8 +144,9 @@ def save_minari(
     if folder.exists():
         raise UsageError(f"there is a Minari data set '{dataset_id}' already, in {folder}; choose another version")
     namespace = dataset_id.rpartition("/")[0]
-    if namespace and namespace not in minari.list_local_namespaces():
-        minari.create_namespace(namespace)
+    namespaces = require("minari.namespace", "minari")
+    if namespace and namespace not in namespaces.list_local_namespaces():
+        namespaces.create_namespace(namespace)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         (temporary / "data").mkdir(parents=True)

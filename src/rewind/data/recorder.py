@@ -11,10 +11,10 @@ from rewind.data.steps import OpenEpisode
 from rewind.data.trajectories import Trajectories
 from rewind.errors import UsageError, require
 
-gymnasium = require("gymnasium", "gym")
+Wrapper: Any = require("gymnasium", "gym").Wrapper
 
 
-class RecordEpisodes(gymnasium.Wrapper):  # type: ignore[misc]  # Gymnasium is optional, so its classes are Any here
+class RecordEpisodes(Wrapper):  # type: ignore[misc]  # Gymnasium is optional, so its classes are Any here
     """Passes everything through, and remembers it.
 
         env = RecordEpisodes(gymnasium.make("Hopper-v4"))

@@ -51,6 +51,15 @@ def from_steps(steps: Iterable[Any], name: str | None = None, keys: Sequence[str
     return from_episodes(_episodes(steps, keys), name=name)
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Equal as they will be stored: a loop may hand on an observation in single precision that came in double."""
+    one, other = np.asarray(one), np.asarray(other)
+    if "f" in (one.dtype.kind, other.dtype.kind):
+        one, other = one.astype(np.float32), other.astype(np.float32)
+        return np.array_equal(one, other, equal_nan=True)
+    return np.array_equal(one, other)
+
+
 def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict[str, Any]]:
     under_way: OpenEpisode | None = None
     for index, step in enumerate(steps):
@@ -61,7 +70,7 @@ def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict
                 f"step {index} is not (observation, action, reward, next observation, terminated, truncated)"
             ) from None
         observation, successor = flatten(observation, keys, single=True), flatten(successor, keys, single=True)
-        if under_way is not None and not np.array_equal(under_way.observations[-1], observation):
+        if under_way is not None and not _same(under_way.observations[-1], observation):
             yield under_way.episode()
             under_way = None
         under_way = under_way or OpenEpisode(observation)
