@@ -34,8 +34,8 @@ class Spread:
 
     @classmethod
     def of(cls, values: Array) -> Spread:
-        quantiles = np.quantile(values.astype(np.float64), (0, 0.25, 0.5, 0.75, 1))
-        return cls(*map(float, quantiles), float(np.mean(values, dtype=np.float64)))
+        low, lower, median, upper, high = map(float, np.quantile(values.astype(np.float64), (0, 0.25, 0.5, 0.75, 1)))
+        return cls(low, lower, median, upper, high, float(np.mean(values, dtype=np.float64)))
 
 
 @dataclass(frozen=True)
@@ -304,12 +304,11 @@ def _numbers(spread: Spread) -> list[str]:
 
 def _table(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            f"{cell:{'>' if at else '<'}{width}}" for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
+    lines = []
+    for name, *cells in rows:
+        right = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
+        lines.append("  ".join([f"{name:<{widths[0]}}", *right]))
+    return lines
 
 
 def _problem(problem: Problem) -> list[str]:

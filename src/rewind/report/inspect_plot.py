@@ -55,10 +55,11 @@ def _histogram(axes: Any, values: Array, terminated: Array, unit: str, title: st
         linewidth=0.3,
     )
     median = float(np.median(values))
-    axes.axvline(median, color=INK, linestyle="--", linewidth=1, label=f"median {median:,.5g}")
     axes.set(xlabel=unit, ylabel="trajectories", title=title)
     top = axes.get_ylim()[1]
-    axes.set_ylim(0, top * 1.3)  # room for the legend
+    axes.vlines(median, 0, top, color=INK, linestyle="--", linewidth=1, label=f"median {median:,.5g}")
+    axes.set_ylim(0, top * 1.35)  # room for the legend
+    axes.yaxis.get_major_locator().set_params(integer=True)
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -68,10 +69,10 @@ def _edges(values: Array) -> Array:
     low, high = float(values.min()), float(values.max())
     if low == high:
         return np.array([low - 0.5, low + 0.5])
-    if values.dtype.kind in "iu":
-        width = max(1, int(np.ceil((high - low + 1) / 40)))
-        return np.arange(low - 0.5, high + width, width)
     bins = int(np.clip(np.sqrt(len(values)) * 2, 8, 40))
+    if values.dtype.kind in "iu":
+        width = int(np.ceil((high - low + 1) / bins))
+        return np.arange(low - 0.5, high + width, width)
     return np.linspace(low, high, bins + 1)
 
 
