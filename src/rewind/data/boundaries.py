@@ -168,6 +168,8 @@ def _flags(value: object, name: str, rows: int) -> Array:
     if flags.shape not in ((rows,), (rows, 1)):
         raise DataError(f"{name} has shape {flags.shape}; expected ({rows},), one flag per row")
     flags = flags.reshape(rows)
+    if flags.dtype == bool:
+        return flags
     wrong = (flags != 0) & (flags != 1)
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -12,7 +12,7 @@ from rewind.errors import DataError
 
 Array = NDArray[Any]
 
-CHUNK_ROWS = 65_536  # checks look at data in pieces, so that they need no second copy of it
+CHUNK_ROWS = 16_384  # checks look at data in pieces, so that they need no second copy of it
 
 
 def storage_array(name: str, value: object, always_float: bool = False) -> Array:

@@ -73,16 +73,14 @@ def _missing(columns: dict[str, Any]) -> str:
 
 
 def _column(file: Any, key: str) -> Array:
-    """One column, converted while it is read: a file of doubles needs no doubles in memory."""
+    """One column, converted by HDF5 while it is read: a file of doubles needs no doubles in memory."""
     source = file[key]
     if not hasattr(source, "shape") or not source.shape:
         raise DataError(f"{key} is not an array; expected one entry per step")
     dtype = np.dtype(np.float32) if source.dtype.kind == "f" else source.dtype
     column = np.empty(source.shape, dtype)
-    for begin in range(0, len(column), CHUNK_ROWS):
-        rows = slice(begin, min(begin + CHUNK_ROWS, len(column)))
-        with np.errstate(over="ignore"):  # what becomes infinite is reported by Trajectories
-            column[rows] = source[rows]
+    if column.size:
+        source.read_direct(column)
     return column
 
 

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rewind.data.checks import CHUNK_ROWS
+
 Array = NDArray[Any]
 
 FEWEST_STEPS = 1_000  # below, too few large steps are left to know how large they get
+SAMPLE = 100_000  # rows that quantiles are taken from, at most
 TAIL = (0.95, 0.99)  # the quantiles of a column's steps from which its largest ones are foretold
 FALSE_ALARMS = 0.1  # expected per data set
 SMOOTH = 0.1  # of a column's range: what an ordinary large step may cover at most
@@ -37,17 +40,24 @@ def jumps(observations: Array, ends: Array) -> Array:
     if steps < FEWEST_STEPS:
         return jumped
     share = FALSE_ALARMS / (steps * flat.shape[1])
-    for column in flat.T:  # one at a time: differences of all would be a second copy of the data
-        sizes = np.abs(np.diff(column.astype(np.float32, copy=False)))
-        jumped[:-1] |= sizes > _limit(sizes[ordinary], column, share)
+    sample = np.arange(0, len(ordinary), 1 + len(ordinary) // SAMPLE)
+    sample = sample[ordinary[sample]]
+    limits = np.array([_limit(column[sample], column[sample + 1], share) for column in flat.T])
+    for begin in range(0, len(ordinary), CHUNK_ROWS):
+        piece = flat[begin : begin + CHUNK_ROWS + 1]
+        jumped[begin : begin + len(piece) - 1] = (_sizes(piece[:-1], piece[1:]) > limits).any(axis=1)
     return jumped
 
 
-def _limit(sizes: Array, column: Array, share: float) -> float:
+def _sizes(before: Array, after: Array) -> Array:
+    return np.abs(np.subtract(after, before, dtype=np.float32))
+
+
+def _limit(before: Array, after: Array, share: float) -> float:
     """The size that no ordinary step of this column reaches; infinite where the column cannot tell."""
-    low, high = np.quantile(sizes, TAIL)
-    smallest, largest = np.quantile(column, (1 - TAIL[1], TAIL[1]))
-    if low <= 0 or high > SMOOTH * (float(largest) - float(smallest)):
+    low, high = map(float, np.quantile(_sizes(before, after), TAIL))
+    smallest, largest = map(float, np.quantile(before, (1 - TAIL[1], TAIL[1])))
+    if low <= 0 or high > SMOOTH * (largest - smallest):
         return float("inf")
     exponent = np.log(high / low) / np.log((1 - TAIL[0]) / (1 - TAIL[1]))
     return float(high * max(2.0, ((1 - TAIL[1]) / share) ** exponent))
