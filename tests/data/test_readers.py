@@ -10,7 +10,7 @@ import pytest
 from logs import ant_log, assert_equal, flat_log
 
 from rewind import TrajectoryReplay
-from rewind.data import from_d4rl, from_steps, load, load_hdf5, load_minari, save_hdf5, save_npz
+from rewind.data import from_d4rl, from_steps, load, load_hdf5, load_minari, save_hdf5, save_minari, save_npz
 from rewind.data.catalogue import entry
 from rewind.errors import DataError, MissingExtra, UsageError
 
@@ -217,10 +217,18 @@ print((status("VmHWM") - before) / data.nbytes)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to measure memory")
-@pytest.mark.parametrize(("kind", "rule"), [("f4", "flags"), ("f8", "flags"), ("f4", "flags+jump"), ("npz", "flags")])
-def test_reading_a_million_transitions_takes_at_most_one_and_a_half_times_their_arrays(tmp_path, kind, rule):
+@pytest.mark.parametrize(
+    ("kind", "rule"), [("f4", "flags"), ("f8", "flags"), ("f4", "flags+jump"), ("npz", "flags"), ("minari", "flags")]
+)
+def test_reading_a_million_transitions_takes_at_most_one_and_a_half_times_their_arrays(
+    tmp_path, kind, rule, monkeypatch
+):
     h5py = pytest.importorskip("h5py")
+    if kind == "minari":
+        pytest.importorskip("minari")
+        monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     rng = np.random.default_rng(0)
+    source = {}
     for name, rows in (("small", 5_000), ("large", 1_000_000)):
         observations = np.cumsum(rng.normal(size=(rows, 11)).astype("f4"), axis=0)
         columns = {
@@ -233,20 +241,17 @@ def test_reading_a_million_transitions_takes_at_most_one_and_a_half_times_their_
         }
         if rule != "flags":  # the test by step size, not by successors
             del columns["next_observations"]
+        source[name] = tmp_path / f"{name}.{'npz' if kind == 'npz' else 'hdf5'}"
         if kind == "npz":
-            save_npz(from_d4rl(columns), tmp_path / f"{name}.npz")
+            save_npz(from_d4rl(columns), source[name])
             continue
-        with h5py.File(tmp_path / f"{name}.hdf5", "w") as file:
+        if kind == "minari":
+            source[name] = save_minari(from_d4rl(columns), f"{name}-v0")
+            continue
+        with h5py.File(source[name], "w") as file:
             for key, value in columns.items():
                 file[key] = value.astype(kind) if value.dtype.kind == "f" else value
-    suffix = "npz" if kind == "npz" else "hdf5"
-    command = [
-        sys.executable,
-        "-c",
-        MEASURE,
-        *(str(tmp_path / f"{name}.{suffix}") for name in ("small", "large")),
-        rule,
-    ]
+    command = [sys.executable, "-c", MEASURE, str(source["small"]), str(source["large"]), rule]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     peak = float(done.stdout)

@@ -73,7 +73,7 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
     lengths, terminated = np.zeros(count, np.int64), np.zeros(count, bool)
     inner = np.zeros(rows, bool)
     row = 0
-    for index, episode in enumerate(source.iterate_episodes()):
+    for index, episode in enumerate(_episodes(source)):
         part = _steps(index, episode, keys)
         length = lengths[index] = len(part["rewards"])
         if not arrays:
@@ -102,6 +102,13 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
         notes=notes,
         inner_terminals=inner,
     )
+
+
+def _episodes(source: Any) -> Iterator[Any]:
+    """All episodes, some at a time: HDF5 keeps a record of every episode it has read until its file is closed."""
+    chosen = source.episode_indices
+    for begin in range(0, len(chosen), 100):
+        yield from source.iterate_episodes(chosen[begin : begin + 100])
 
 
 def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Array]:
@@ -139,8 +146,10 @@ def save_minari(
     folder = Path(require("minari.storage.datasets_root_dir", "minari").get_dataset_path(dataset_id))
     try:
         minari.dataset.minari_dataset.parse_dataset_id(dataset_id)
-    except (ValueError, TypeError):
-        raise UsageError(f"'{dataset_id}' is no Minari id; expected the form 'namespace/name-v0'") from None
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"'{dataset_id}' is no Minari id; expected the form 'namespace/name-v0', the namespace of 2 letters or more"
+        ) from error
     if folder.exists():
         raise UsageError(f"there is a Minari data set '{dataset_id}' already, in {folder}; choose another version")
     namespace = dataset_id.rpartition("/")[0]
