@@ -193,6 +193,7 @@ def test_options_that_make_no_sense_are_refused(tmp_path):
 def test_a_missing_library_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "h5py", None)
     monkeypatch.setitem(sys.modules, "minari", None)
+    (tmp_path / "x.hdf5").touch()
     with pytest.raises(MissingExtra, match=r"rewind-rl\[hdf5\]"):
         load(tmp_path / "x.hdf5")
     with pytest.raises(MissingExtra, match=r"rewind-rl\[minari\]"):

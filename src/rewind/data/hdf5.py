@@ -39,8 +39,10 @@ def load_hdf5(
     boundaries, merge_fragments: as `from_d4rl`; by default "flags" and False, and for a file that `save_hdf5` wrote the
         trajectories as they were
     """
-    h5py = require("h5py", "hdf5")
     path = Path(path)
+    if not path.exists():
+        raise DataError(f"no file {path}")
+    h5py = require("h5py", "hdf5")
     try:
         with h5py.File(path, "r") as file:
             columns = {key: _column(file, key) for key in (*COLUMNS, "timeouts") if key in file}
@@ -56,8 +58,6 @@ def load_hdf5(
                 boundaries=boundaries or "flags",
                 merge_fragments=bool(merge_fragments),
             )
-    except FileNotFoundError:
-        raise DataError(f"no file {path}") from None
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     except (
