@@ -133,6 +133,16 @@ def label(name: str) -> Label:
     return entry(name).label
 
 
+def known_label(name: str | None) -> Label | None:
+    """The label of a catalogued set, or of one that Rewind rebuilds; None for any other name."""
+    return next((known.label for known in catalogue().values() if name in (known.name, known.rebuilt)), None)
+
+
+def entry_of_file(file: str) -> Entry | None:
+    """The set that is published under this file name."""
+    return next((known for known in catalogue().values() if known.file == file), None)
+
+
 @overload
 def normalised_score(name: str, returns: float) -> float: ...
 @overload

@@ -12,7 +12,7 @@ from rewind.errors import DataError
 
 Array = NDArray[Any]
 
-CHUNK_ROWS = 65_536  # checks look at data in pieces, so that they need no second copy of it
+CHUNK_ROWS = 16_384  # checks look at data in pieces, so that they need no second copy of it
 
 
 def storage_array(name: str, value: object, always_float: bool = False) -> Array:
@@ -64,6 +64,20 @@ def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> Non
             f"final_observations are {finals.dtype}{finals.shape[1:]}; "
             f"expected {observations.dtype}{observations.shape[1:]} like the observations"
         )
+
+
+def check_inner(value: object, lengths: Array) -> Array | None:
+    """Terminals before the last rows as booleans, None where there are none."""
+    if value is None:
+        return None
+    inner = np.asarray(value, dtype=bool)
+    last = np.cumsum(lengths) - 1
+    if inner.shape != (last[-1] + 1,):
+        raise DataError(f"inner_terminals has shape {inner.shape}; expected ({last[-1] + 1},), one flag per row")
+    if inner[last].any():
+        index = int(np.argmax(inner[last]))
+        raise DataError(f"inner_terminals marks the last row of trajectory {index}; expected that in 'terminated'")
+    return inner if inner.any() else None
 
 
 def check_finite(name: str, array: Array, lengths: Array | None) -> None:

@@ -1,4 +1,4 @@
-"""`rewind data list`, `info` and `get`: what they take, and what they print."""
+"""`rewind data list`, `info` and `get`, and `rewind inspect`: what they take, and what they print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rewind.data.boundaries import Boundaries
 from rewind.data.catalogue import Entry, catalogue, entry
+from rewind.data.load import load
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import unknown_name
 from rewind.files import write_json
@@ -75,6 +77,38 @@ class DataGet:
         print("\n".join(f"{key:6}  {text(value)}" for key, value in record.items()))
         if self.json is not None:
             write_json(self.json, record)
+
+
+@dataclass
+class Inspect:
+    """Show what a data set is like: counts, lengths, returns, reward density, quality, and problems found."""
+
+    dataset: str
+    """An .hdf5 or .npz file, a Minari folder or id, or the name of a catalogued data set."""
+    boundaries: Boundaries | None = None
+    """Where trajectories end in flat data; default: the catalogue's rule, otherwise flags."""
+    merge_fragments: bool | None = None
+    """Join one-step successes to the trajectory they go on from; default: the catalogue's rule, otherwise no."""
+    keys: tuple[str, ...] | None = None
+    """For dict observations: the keys to put side by side, in this order."""
+    json: Path | None = None
+    """Also write every figure to this file."""
+    plot: Path | None = None
+    """Also draw lengths, returns, and how the metrics rank the trajectories against each other."""
+
+    def run(self) -> None:
+        from rewind.data.inspect import inspect, text  # brings Numba, which the other commands can do without
+
+        data = load(self.dataset, boundaries=self.boundaries, merge_fragments=self.merge_fragments, keys=self.keys)
+        found = inspect(data)
+        print(text(found))
+        if self.json is not None:
+            write_json(self.json, found.figures())
+        if self.plot is not None:
+            from rewind.report.inspect_plot import draw
+
+            draw(data, found, self.plot)
+            print(f"\npicture: {self.plot}")
 
 
 def _here(known: Entry) -> bool:

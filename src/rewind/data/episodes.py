@@ -42,6 +42,7 @@ def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajector
         final_known=np.array([part["final_known"] for part in parts]),
         name=name,
         notes={"boundaries": "episodes"},
+        inner_terminals=np.concatenate([part["inner"] for part in parts]),
     )
 
 
@@ -86,9 +87,18 @@ def _episode(index: int, episode: Any) -> dict[str, Any]:
         "actions": actions,
         "rewards": rewards,
         "terminated": _terminated(where, episode, length),
+        "inner": _inner(where, episode, length),
         "final": final,
         "final_known": known,
     }
+
+
+def _inner(where: str, episode: Any, length: int) -> Array:
+    value = _field(episode, "inner_terminals")
+    flags = np.zeros(length, dtype=bool) if value is None else np.asarray(value, dtype=bool)
+    if flags.shape != (length,):
+        raise DataError(f"{where}: inner_terminals has shape {flags.shape}; expected ({length},)")
+    return flags
 
 
 def _terminated(where: str, episode: Any, length: int) -> bool:

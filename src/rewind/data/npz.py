@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.data.boundaries import from_d4rl
+from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError
 from rewind.files import whole_file
 
 Array = NDArray[Any]
@@ -22,8 +22,16 @@ Array = NDArray[Any]
 FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
 
 
-def load_npz(path: str | os.PathLike[str]) -> Trajectories:
-    """Trajectories from an `.npz` file: one written by `save_npz`, one with `lengths`, or one with D4RL's flags."""
+def load_npz(
+    path: str | os.PathLike[str],
+    *,
+    boundaries: Boundaries | None = None,
+    merge_fragments: bool | None = None,
+) -> Trajectories:
+    """Trajectories from an `.npz` file: one written by `save_npz`, one with `lengths`, or one with D4RL's flags.
+
+    boundaries, merge_fragments: as `from_d4rl`, where the file has flags
+    """
     path = Path(path)
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -33,21 +41,26 @@ def load_npz(path: str | os.PathLike[str]) -> Trajectories:
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
         raise DataError(f"{path} is not a readable .npz file: {error}") from error
     try:
-        return _from_arrays(data, name=path.stem)
+        return _from_arrays(data, path.stem, boundaries, merge_fragments)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
 
-def _from_arrays(data: Mapping[str, Array], name: str) -> Trajectories:
+def _from_arrays(
+    data: Mapping[str, Array], name: str, boundaries: Boundaries | None, merge_fragments: bool | None
+) -> Trajectories:
+    if "lengths" not in data or "terminals" in data or "timeouts" in data:
+        return from_d4rl(data, name, boundaries=boundaries or "flags", merge_fragments=bool(merge_fragments))
+    if boundaries is not None or merge_fragments is not None:
+        raise UsageError("the file says how long its trajectories are: leave boundaries and merge_fragments out")
     if all(key in data for key in FIELDS):
         header = json.loads(str(data["header"])) if "header" in data else {}
         return Trajectories(
-            **{key: data[key] for key in FIELDS}, name=header.get("name", name), notes=header.get("notes", {})
+            **{key: data[key] for key in FIELDS},
+            name=header.get("name", name),
+            notes=header.get("notes", {}),
+            inner_terminals=data.get("inner_terminals"),
         )
-    if "lengths" not in data:
-        return from_d4rl(data, name=name)
-    if "terminals" in data or "timeouts" in data:
-        return from_d4rl(data, name=name)
     missing = [key for key in ("observations", "actions", "rewards") if key not in data]
     if missing:
         raise DataError(f"missing {', '.join(missing)}; the file has: {', '.join(sorted(data))}")
@@ -71,5 +84,8 @@ def _from_arrays(data: Mapping[str, Array], name: str) -> Trajectories:
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
     """Write a file that `load_npz` reads back to equal arrays. Never half written: a temporary name, then a rename."""
     header = json.dumps({"name": trajectories.name, "notes": trajectories.notes})
+    arrays = {key: getattr(trajectories, key) for key in FIELDS}
+    if trajectories.inner_terminals is not None:
+        arrays["inner_terminals"] = trajectories.inner_terminals
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, header=np.array(header), **{key: getattr(trajectories, key) for key in FIELDS})
+        np.savez(file, header=np.array(header), **arrays)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.data.checks import check_finite, check_lengths, check_rows, storage_array
+from rewind.data.checks import check_finite, check_inner, check_lengths, check_rows, storage_array
 from rewind.errors import DataError
 
 Array = NDArray[Any]
@@ -27,6 +27,9 @@ class Trajectories:
         terminals           0    0    1  |  0    0  |  0        no future after this row: y = r
         tails               0    0    1  |  0    1  |  0        the trajectory ends here, by terminal or by time-out
 
+    Some logs go on after a terminal: an ant that stays at its goal, with a terminal at every step. Where such rows
+    belong to one trajectory, `inner_terminals` marks those before its last one; each of them still means y = r.
+
     Inside a trajectory the successor of a row is the next row's observation, so successors take no second copy of
     the observations. A trajectory cut by a time-out whose final observation nobody recorded (`final_known` False)
     keeps its last step, which counts in its quality, but that step is no transition and is never replayed.
@@ -40,6 +43,7 @@ class Trajectories:
     final_known: (trajectories,) whether that state was recorded
     name: what the data is called, where it has a name
     notes: how it was made (boundaries, transforms), recorded with results
+    inner_terminals: (rows,) terminals before a trajectory's last row, None where there are none
     """
 
     observations: Array
@@ -51,6 +55,7 @@ class Trajectories:
     final_known: Array
     name: str | None = None
     notes: dict[str, Any] = field(default_factory=dict)
+    inner_terminals: Array | None = None
 
     def __post_init__(self) -> None:
         rewards = np.asarray(self.rewards)
@@ -71,6 +76,7 @@ class Trajectories:
         for name in ("observations", "actions", "rewards"):
             check_finite(name, arrays[name], lengths)
         check_finite("final_observations", arrays["final_observations"], None)
+        object.__setattr__(self, "inner_terminals", check_inner(self.inner_terminals, lengths))
 
     def __len__(self) -> int:
         """How many trajectories there are."""
@@ -93,6 +99,18 @@ class Trajectories:
         return np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
 
     @property
+    def ends(self) -> Array:
+        """(trajectories,) last row of each."""
+        return np.cumsum(self.lengths) - 1
+
+    @property
+    def terminals(self) -> Array:
+        """(rows,) whether there is no future after this row."""
+        terminals = np.zeros(self.rows, dtype=bool) if self.inner_terminals is None else self.inner_terminals.copy()
+        terminals[self.ends] = self.terminated
+        return terminals
+
+    @property
     def transitions(self) -> Array:
         """(trajectories,) how many rows of each can be replayed: all, or all but a last step without successor."""
         return self.lengths - ~(self.terminated | self.final_known)
@@ -106,7 +124,8 @@ class Trajectories:
     def nbytes(self) -> int:
         """Bytes held by the arrays."""
         names = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations")
-        return sum(getattr(self, name).nbytes for name in (*names, "final_known"))
+        arrays = [getattr(self, name) for name in (*names, "final_known", "inner_terminals")]
+        return sum(array.nbytes for array in arrays if array is not None)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -120,6 +139,7 @@ class Trajectories:
             self.rewards,
             self.observations[::stride],
             self.actions[::stride],
+            *(() if self.inner_terminals is None else (self.inner_terminals,)),
         ):
             digest.update(str((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -172,9 +192,12 @@ class Trajectories:
             observations = self.observations[rows]
             if self.final_known[index]:
                 observations = np.concatenate([observations, self.final_observations[index : index + 1]])
-            yield {
+            episode = {
                 "observations": observations,
                 "actions": self.actions[rows],
                 "rewards": self.rewards[rows],
                 "terminated": self.terminated[index],
             }
+            if self.inner_terminals is not None:
+                episode["inner_terminals"] = self.inner_terminals[rows]
+            yield episode

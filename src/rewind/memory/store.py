@@ -31,6 +31,7 @@ class Store:
         self.transitions = data.transitions
         self.terminated = data.terminated
         self.finals = data.final_observations
+        self.inner_terminals = data.inner_terminals  # None for most data
         self.first = 0  # the number of the oldest trajectory
         self.capacity = capacity
         self._head = data.rows  # where the next row goes
@@ -54,6 +55,8 @@ class Store:
                 digest.update(array.tobytes())
             for start, length in zip(self.starts, self.lengths, strict=True):
                 digest.update(self.rewards[start : start + length].tobytes())
+            if self.inner_terminals is not None:
+                digest.update(self.inner_terminals.tobytes())
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
@@ -71,6 +74,8 @@ class Store:
             behind, at = started[last], at[last]
             successors[behind] = self.finals[at]
             terminals[behind] = self.terminated[at]
+        if self.inner_terminals is not None:
+            terminals |= self.inner_terminals.take(indices)
         return Batch(
             observations=self.observations.take(indices, axis=0),
             actions=self.actions.take(indices, axis=0),
@@ -108,6 +113,8 @@ class Store:
         Some of the added ones may be among those that had to go, when together they exceed the capacity.
         """
         self._own()
+        if self.inner_terminals is None and data.inner_terminals is not None:
+            self.inner_terminals = np.zeros(self.rows, dtype=bool)
         begins = np.empty(len(data), np.int64)
         before = self.first
         for index, (source, length) in enumerate(zip(data.starts, data.lengths, strict=True)):
@@ -116,6 +123,8 @@ class Store:
             self.observations[rows] = data.observations[taken]
             self.actions[rows] = data.actions[taken]
             self.rewards[rows] = data.rewards[taken]
+            if self.inner_terminals is not None:
+                self.inner_terminals[rows] = False if data.inner_terminals is None else data.inner_terminals[taken]
             self._append(data, index, begin)
             self._head = begin + int(length)
         self._order = np.argsort(self.starts)
@@ -128,8 +137,10 @@ class Store:
             self._owned = True
 
     def _resize(self, rows: int) -> None:
-        for name in ("observations", "actions", "rewards"):
+        for name in ("observations", "actions", "rewards", "inner_terminals"):
             old = getattr(self, name)
+            if old is None:
+                continue
             new = np.zeros((rows, *old.shape[1:]), old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)

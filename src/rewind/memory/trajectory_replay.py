@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.data import Trajectories, load
+from rewind.data.catalogue import known_label
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.batch import Plan, empty_plan
 from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REPLACEMENT, REUSE, Pool, make_pool, make_records
@@ -72,7 +73,8 @@ class TrajectoryReplay(Replay):
     # Data
 
     def _prepare(self, data: Trajectories, store: Store) -> None:
-        choice = choose(data) if isinstance(self.priority, str) and self.priority == "auto" else None
+        auto = isinstance(self.priority, str) and self.priority == "auto"
+        choice = choose(data, known_label(data.name)) if auto else None
         name = choice.priority if choice else self.priority
         metric = PRIORITIES.get(name) if isinstance(name, str) else None
         values = self._initial_values(data, metric)

@@ -1,0 +1,142 @@
+"""Trajectories from and to D4RL's HDF5 files.
+
+A file holds flat columns: observations, actions, rewards, terminals, timeouts, perhaps next_observations; whatever else
+it has (`infos`, `metadata`) is not read. A file written here has a group `rewind` beside them, which other programs
+ignore, with what the columns cannot say: lengths, the observations after the last steps, name and notes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data.boundaries import Boundaries, from_d4rl
+from rewind.data.checks import CHUNK_ROWS
+from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError, require
+from rewind.files import whole_file
+
+Array = NDArray[Any]
+
+COLUMNS = ("observations", "actions", "rewards", "terminals")
+OWN = "rewind"
+
+
+def load_hdf5(
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    *,
+    boundaries: Boundaries | None = None,
+    merge_fragments: bool | None = None,
+) -> Trajectories:
+    """Trajectories from a D4RL-style HDF5 file, read without a second copy of its arrays.
+
+    boundaries, merge_fragments: as `from_d4rl`; by default "flags" and False, and for a file that `save_hdf5` wrote the
+        trajectories as they were
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"no file {path}")
+    h5py = require("h5py", "hdf5")
+    try:
+        with h5py.File(path, "r") as file:
+            columns = {key: _column(file, key) for key in (*COLUMNS, "timeouts") if key in file}
+            if OWN in file and boundaries is None and merge_fragments is None and not _missing(columns):
+                return _as_written(file[OWN], columns)
+            if "next_observations" in file:
+                columns["next_observations"] = file["next_observations"]
+            if _missing(columns):
+                raise DataError(f"missing {_missing(columns)}; the file has: {', '.join(sorted(file)) or 'nothing'}")
+            return from_d4rl(
+                columns,
+                name or path.stem,
+                boundaries=boundaries or "flags",
+                merge_fragments=bool(merge_fragments),
+            )
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+    except (
+        OSError,
+        RuntimeError,
+        KeyError,
+    ) as error:  # h5py's words for what it cannot read
+        raise DataError(f"{path} is not a readable HDF5 file (cut, damaged, or something else): {error}") from error
+
+
+def _missing(columns: dict[str, Any]) -> str:
+    return ", ".join(key for key in COLUMNS if key not in columns)
+
+
+def _column(file: Any, key: str) -> Array:
+    """One column, converted by HDF5 while it is read: a file of doubles needs no doubles in memory."""
+    source = file[key]
+    if not hasattr(source, "shape") or not source.shape:
+        raise DataError(f"{key} is not an array; expected one entry per step")
+    dtype = np.dtype(np.float32) if source.dtype.kind == "f" else source.dtype
+    column = np.empty(source.shape, dtype)
+    if column.size:
+        source.read_direct(column)
+    return column
+
+
+def _as_written(own: Any, columns: dict[str, Array]) -> Trajectories:
+    lengths = own["lengths"][:]
+    last = np.cumsum(lengths) - 1
+    terminals = columns["terminals"].astype(bool)
+    if len(terminals) != len(columns["rewards"]) or lengths.sum() != len(terminals):
+        raise DataError(f"its lengths add up to {lengths.sum():,} rows, but it has {len(terminals):,} terminals")
+    terminated = terminals[last]
+    terminals[last] = False
+    return Trajectories(
+        observations=columns["observations"],
+        actions=columns["actions"],
+        rewards=columns["rewards"],
+        lengths=lengths,
+        terminated=terminated,
+        final_observations=own["final_observations"][:],
+        final_known=own["final_known"][:],
+        inner_terminals=terminals,
+        **json.loads(own.attrs["header"]),
+    )
+
+
+def save_hdf5(
+    trajectories: Trajectories, path: str | os.PathLike[str], *, next_observations: bool | None = None
+) -> None:
+    """Write a file that D4RL's readers read, and `load_hdf5` reads back to equal arrays. Never half written.
+
+    next_observations: whether to write that column too, which nearly doubles the file but tells other programs what
+        follows a time-out; by default where every such observation is known
+    """
+    h5py = require("h5py", "hdf5")
+    data = trajectories
+    unknown = int(np.count_nonzero(~(data.final_known | data.terminated)))
+    if next_observations and unknown:
+        raise DataError(
+            f"{unknown:,} of {len(data):,} trajectories end with a time-out whose successor was not recorded, so there "
+            "is no true 'next_observations' column to write; leave next_observations out"
+        )
+    timeouts = np.zeros(data.rows, dtype=bool)
+    timeouts[data.ends] = ~data.terminated
+    with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
+        for key in ("observations", "actions", "rewards", "terminals"):
+            file[key] = getattr(data, key)
+        file["timeouts"] = timeouts
+        if next_observations or (next_observations is None and not unknown):
+            _write_successors(file, data)
+        own = file.create_group(OWN)
+        for key in ("lengths", "final_observations", "final_known"):
+            own[key] = getattr(data, key)
+        own.attrs["header"] = json.dumps({"name": data.name, "notes": data.notes})
+
+
+def _write_successors(file: Any, data: Trajectories) -> None:
+    column = file.create_dataset("next_observations", data.observations.shape, data.observations.dtype)
+    for begin in range(0, data.rows, CHUNK_ROWS):
+        rows = np.arange(begin, min(begin + CHUNK_ROWS, data.rows))
+        column[rows[0] : rows[-1] + 1] = data.successors(rows)

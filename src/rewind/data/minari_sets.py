@@ -1,0 +1,223 @@
+"""Trajectories from and to Minari data sets."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data.checks import storage_array
+from rewind.data.flatten import check_keys, flatten
+from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError, MissingExtra, UsageError, require
+
+Array = NDArray[Any]
+
+
+def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
+    """Trajectories from a Minari data set.
+
+    dataset: a `MinariDataset`, the id of one on this machine, or the folder of one
+    keys: for dict observations, the keys to put side by side, in this order
+    """
+    source = _open(dataset)
+    known = getattr(source.observation_space, "spaces", None)
+    if known is not None and not isinstance(known, dict):
+        raise DataError(f"{source.id}: observations are {type(source.observation_space).__name__}s; expected arrays")
+    try:
+        check_keys(keys, None if known is None else list(known))
+        return _read(source, keys, name or source.id)
+    except DataError as error:
+        raise DataError(f"{source.id}: {error}") from error
+
+
+def is_minari(dataset: Any) -> bool:
+    """Whether this is a `MinariDataset`, without importing Minari to find out."""
+    return hasattr(dataset, "iterate_episodes") and hasattr(dataset, "episode_indices")
+
+
+def _open(dataset: Any) -> Any:
+    if is_minari(dataset):
+        return dataset
+    path = Path(dataset)
+    if path.is_dir():
+        folder = path if (path / "metadata.json").is_file() else path / "data"
+        if not (folder / "metadata.json").is_file():
+            raise DataError(f"{path} is a folder, but no Minari data set: it has no data/metadata.json")
+        try:
+            return require("minari", "minari").MinariDataset(folder)
+        except MissingExtra:
+            raise
+        except Exception as error:  # Minari asserts, and raises what its parts raise
+            raise DataError(f"{path} cannot be read as a Minari data set: {error!r}") from error
+    try:
+        return require("minari", "minari").load_dataset(str(dataset))
+    except (FileNotFoundError, ValueError) as error:
+        raise DataError(
+            f"no file and no Minari data set '{dataset}' on this machine; Minari's own are brought with: "
+            f"minari download {dataset}"
+        ) from error
+
+
+def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
+    """All episodes into arrays made beforehand, so that the data is in memory once."""
+    rows, count = source.total_steps, source.total_episodes
+    arrays: dict[str, Array] = {}
+    lengths, terminated = np.zeros(count, np.int64), np.zeros(count, bool)
+    inner = np.zeros(rows, bool)
+    row = 0
+    for index, episode in enumerate(_episodes(source)):
+        part = _steps(index, episode, keys)
+        length = lengths[index] = len(part["rewards"])
+        if not arrays:
+            arrays = {key: np.empty((rows, *value.shape[1:]), value.dtype) for key, value in part.items()}
+            finals = np.empty((count, *arrays["observations"].shape[1:]), arrays["observations"].dtype)
+        for key, value in part.items():
+            arrays[key][row : row + length] = value[:length]
+        finals[index] = part["observations"][length]
+        inner[row : row + length] = episode.terminations
+        terminated[index] = inner[row + length - 1]
+        inner[row + length - 1] = False
+        row += length
+    if not arrays:
+        raise DataError("the data is empty: expected at least one episode")
+    notes: dict[str, Any] = {"boundaries": "episodes"}
+    if keys is not None:
+        notes["keys"] = list(keys)
+    known = np.ones(count, bool)
+    return Trajectories(
+        **arrays,
+        lengths=lengths,
+        terminated=terminated,
+        final_observations=finals,
+        final_known=known,
+        name=name,
+        notes=notes,
+        inner_terminals=inner,
+    )
+
+
+def _episodes(source: Any) -> Iterator[Any]:
+    """All episodes, some at a time: HDF5 keeps a record of every episode it has read until its file is closed."""
+    chosen = source.episode_indices
+    for begin in range(0, len(chosen), 100):
+        yield from source.iterate_episodes(chosen[begin : begin + 100])
+
+
+def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Array]:
+    if isinstance(episode.actions, (dict, tuple)):
+        raise DataError(f"episode {index}: actions are a {type(episode.actions).__name__}; expected an array")
+    observations = storage_array("observations", flatten(episode.observations, keys))
+    actions = storage_array("actions", episode.actions)
+    rewards = storage_array("rewards", episode.rewards, always_float=True)
+    if len(observations) != len(rewards) + 1 or len(actions) != len(rewards) or len(rewards) == 0:
+        raise DataError(
+            f"episode {index}: {len(rewards)} rewards, {len(actions)} actions and {len(observations)} observations; "
+            "expected as many actions as rewards, at least one, and one observation more"
+        )
+    return {"observations": observations, "actions": actions, "rewards": rewards}
+
+
+def save_minari(
+    trajectories: Trajectories,
+    dataset_id: str,
+    *,
+    environment: Any = None,
+    description: str | None = None,
+) -> Path:
+    """Make a data set that Minari loads by this id, and `load_minari` reads back to equal arrays; its folder.
+
+    Never half written: it is made under another name and renamed. A Minari episode ends with the observation after its
+    last step, so a last step whose successor was not recorded cannot be kept: its episode ends one step sooner, and a
+    warning says how many did.
+
+    dataset_id: "namespace/name-v0"; there must be none of this id yet
+    environment: the Gymnasium environment, its id or its spec, for others to evaluate on
+    """
+    minari = require("minari", "minari")
+    storage = require("minari.dataset.minari_storage", "minari").MinariStorage
+    folder = Path(require("minari.storage.datasets_root_dir", "minari").get_dataset_path(dataset_id))
+    try:
+        minari.dataset.minari_dataset.parse_dataset_id(dataset_id)
+    except (ValueError, TypeError) as error:
+        raise UsageError(
+            f"'{dataset_id}' is no Minari id; expected the form 'namespace/name-v0', the namespace of 2 letters or more"
+        ) from error
+    if folder.exists():
+        raise UsageError(f"there is a Minari data set '{dataset_id}' already, in {folder}; choose another version")
+    namespace = dataset_id.rpartition("/")[0]
+    namespaces = require("minari.namespace", "minari")
+    if namespace and namespace not in namespaces.list_local_namespaces():
+        namespaces.create_namespace(namespace)
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        (temporary / "data").mkdir(parents=True)
+        new = storage.new(
+            temporary / "data",
+            observation_space=_space(trajectories.observations),
+            action_space=_space(trajectories.actions),
+            env_spec=_spec(environment),
+            jpeg_encoding=False,
+        )
+        new.update_metadata(
+            {
+                "dataset_id": dataset_id,
+                "minari_version": minari.__version__,
+                "description": description or json.dumps({"name": trajectories.name, "notes": trajectories.notes}),
+            }
+        )
+        new.update_episodes(_buffers(trajectories))
+        temporary.replace(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return folder
+
+
+def _buffers(data: Trajectories) -> Iterator[Any]:
+    buffer = require("minari.data_collector", "minari").EpisodeBuffer
+    if shortened := int(np.count_nonzero(data.transitions < data.lengths)):
+        warnings.warn(
+            f"{shortened:,} of {len(data):,} trajectories lose their last step: its successor was not recorded",
+            stacklevel=4,
+        )
+    terminals = data.terminals
+    for index, (start, length) in enumerate(zip(data.starts, data.transitions, strict=True)):
+        if length == 0:
+            continue
+        rows = slice(start, start + length)
+        whole = length == data.lengths[index]
+        final = data.final_observations[index] if whole else data.observations[start + length]
+        truncations = np.zeros(length, bool)
+        truncations[-1] = not terminals[start + length - 1]
+        yield buffer(
+            observations=np.concatenate([data.observations[rows], final[None]]),
+            actions=data.actions[rows],
+            rewards=data.rewards[rows],
+            terminations=terminals[rows],
+            truncations=truncations,
+        )
+
+
+def _space(array: Array) -> Any:
+    """The smallest usual space: numbers of one kind without bounds, or as many choices as there are."""
+    spaces = require("gymnasium", "minari").spaces
+    if array.ndim == 1 and array.dtype.kind in "iu" and array.min() >= 0:
+        return spaces.Discrete(int(array.max()) + 1, dtype=array.dtype)
+    if array.dtype.kind == "b":
+        return spaces.MultiBinary(array.shape[1:])
+    bounds = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
+    low, high = (-np.inf, np.inf) if bounds is None else (bounds.min, bounds.max)
+    return spaces.Box(low, high, array.shape[1:], array.dtype)
+
+
+def _spec(environment: Any) -> Any:
+    if isinstance(environment, str):
+        return require("gymnasium", "minari").spec(environment)
+    return getattr(environment, "spec", environment)

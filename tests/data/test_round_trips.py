@@ -1,0 +1,162 @@
+"""What is written and read back is equal; and a file is there whole or not at all."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from logs import FIELDS, assert_equal, flat_log, trajectories
+
+from rewind.data import (
+    from_d4rl,
+    from_episodes,
+    hdf5,
+    load,
+    load_hdf5,
+    load_minari,
+    load_npz,
+    minari_sets,
+    save_hdf5,
+    save_minari,
+    save_npz,
+)
+from rewind.errors import DataError, UsageError
+
+SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@SETTINGS
+@given(data=trajectories())
+def test_npz(data, tmp_path):
+    save_npz(data, tmp_path / "x.npz")
+    back = load_npz(tmp_path / "x.npz")
+    assert_equal(data, back)
+    assert (back.name, back.notes) == (data.name, data.notes)
+
+
+@SETTINGS
+@given(data=trajectories())
+def test_hdf5(data, tmp_path):
+    pytest.importorskip("h5py")
+    save_hdf5(data, tmp_path / "x.hdf5")
+    back = load_hdf5(tmp_path / "x.hdf5")
+    assert_equal(data, back)
+    assert (back.name, back.notes) == (data.name, data.notes)
+
+
+@SETTINGS
+@given(data=trajectories(finals_known=True), successors=st.booleans())
+def test_hdf5_as_other_programs_see_it(data, successors, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    save_hdf5(data, tmp_path / "x.hdf5", next_observations=successors)
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        columns = {key: file[key][:] for key in file if key != "rewind"}
+    assert ("next_observations" in columns) == successors
+    if successors:
+        np.testing.assert_array_equal(columns["next_observations"], data.successors(np.arange(data.rows)))
+    assert np.flatnonzero(columns["timeouts"]).tolist() == data.ends[~data.terminated].tolist()
+    if data.inner_terminals is None:
+        again = from_d4rl(columns)
+        assert_equal(data, again, FIELDS if successors else FIELDS[:5])
+
+
+@settings(SETTINGS, max_examples=8)
+@given(data=trajectories(finals_known=True))
+def test_minari(data, tmp_path_factory):
+    minari = pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINARI_DATASETS_PATH", str(tmp_path_factory.mktemp("minari")))
+        folder = save_minari(data, "rewind/test/round-v0")
+        theirs = minari.load_dataset("rewind/test/round-v0")
+        assert (theirs.total_episodes, theirs.total_steps) == (len(data), data.rows)
+        for episode, expected in zip(theirs, data.episodes(), strict=True):
+            np.testing.assert_array_equal(episode.observations, expected["observations"])
+            np.testing.assert_array_equal(episode.actions, expected["actions"])
+            assert episode.terminations[-1] == expected["terminated"] != episode.truncations[-1]
+        for source in (theirs, folder, folder / "data", "rewind/test/round-v0"):
+            assert_equal(data, load(source))
+
+
+@SETTINGS
+@given(data=trajectories())
+def test_episodes(data):
+    back = from_episodes(data.episodes())
+    assert_equal(data, back, [name for name in FIELDS if name != "final_observations"])
+    np.testing.assert_array_equal(data.final_observations[data.final_known], back.final_observations[data.final_known])
+
+
+def test_minari_leaves_out_a_step_without_successor_and_says_so(tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    data = from_d4rl(flat_log([4, 3, 1], [False, True, False], successors=False))
+    with pytest.warns(UserWarning, match="2 of 3 trajectories lose their last step"):
+        save_minari(data, "short-v0")
+    back = load_minari("short-v0")
+    assert back.lengths.tolist() == [3, 3]
+    assert back.terminated.tolist() == [False, True]
+    np.testing.assert_array_equal(back.final_observations[0], data.observations[3])
+
+
+def test_minari_keeps_what_is_there(tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    data = from_d4rl(flat_log([4], [True]))
+    save_minari(data, "once-v0")
+    with pytest.raises(UsageError, match="already"):
+        save_minari(data, "once-v0")
+    with pytest.raises(UsageError, match="no Minari id"):
+        save_minari(data, "a name")
+
+
+def test_next_observations_that_nobody_recorded_are_not_made_up(tmp_path):
+    pytest.importorskip("h5py")
+    data = from_d4rl(flat_log([4, 3], [False, True], successors=False))
+    with pytest.raises(DataError, match="1 of 2 trajectories"):
+        save_hdf5(data, tmp_path / "x.hdf5", next_observations=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_given_rule_reads_the_columns_of_our_own_files_too(tmp_path):
+    pytest.importorskip("h5py")
+    log = flat_log([6, 4], [False, False])
+    log["terminals"][2] = True
+    save_hdf5(from_d4rl(log, boundaries="timeouts_only"), tmp_path / "x.hdf5")
+    assert load(tmp_path / "x.hdf5").lengths.tolist() == [6, 4]
+    assert load(tmp_path / "x.hdf5", boundaries="flags").lengths.tolist() == [3, 3, 4]
+
+
+def fails_after(some):
+    """In place of a writer: it writes something, and then the disk is full."""
+
+    def write(*arguments, **options):
+        some(*arguments)
+        raise OSError("no space left on device")
+
+    return write
+
+
+def first_episode_only(data, buffers=minari_sets._buffers):
+    yield next(buffers(data))
+    raise OSError("no space left on device")
+
+
+@pytest.mark.parametrize("kind", ["npz", "hdf5", "minari"])
+def test_nothing_is_left_half_written(kind, tmp_path, monkeypatch):
+    """When writing fails in the middle, what was there stays, and nothing else appears."""
+    pytest.importorskip("minari" if kind == "minari" else "h5py")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    data = from_d4rl(flat_log([4, 3], [False, True]))
+    write = {
+        "npz": lambda: save_npz(data, tmp_path / "x.npz"),
+        "hdf5": lambda: save_hdf5(data, tmp_path / "x.hdf5"),
+        "minari": lambda: save_minari(data, "x-v0"),
+    }[kind]
+    if kind != "minari":  # which never writes over anything
+        write()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr(np, "savez", fails_after(lambda file: file.write(b"PK")))
+    monkeypatch.setattr(hdf5, "_write_successors", fails_after(lambda file, data: file.flush()))
+    monkeypatch.setattr(minari_sets, "_buffers", first_episode_only)
+    with pytest.raises(OSError, match="no space left"):
+        write()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
