@@ -12,8 +12,8 @@ import d3rlpy
 from d3rlpy.algos import IQLConfig, TD3PlusBCConfig
 from d3rlpy.logging import NoopAdapterFactory
 from d3rlpy.models import VectorEncoderFactory
-from point_data import data_score, point_data, score
 
+from point_data import data_score, point_data, score
 from rewind import TrajectoryReplay
 from rewind.integrations.d3rlpy import TrajectoryBuffer, use_weighted_target
 

@@ -1,8 +1,8 @@
 """TD3+BC in plain PyTorch, in the style of CORL: one file, its own buffer. Three lines switch to Rewind's memory.
 
-    python examples/torch_td3_bc.py --memory own
-    python examples/torch_td3_bc.py --memory rewind                         # Trajectory Replay
-    python examples/torch_td3_bc.py --memory rewind --priority lower_uqm_unc --beta 0.75
+python examples/torch_td3_bc.py --memory own
+python examples/torch_td3_bc.py --memory rewind                         # Trajectory Replay
+python examples/torch_td3_bc.py --memory rewind --priority lower_uqm_unc --beta 0.75
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from point_data import data_score, point_data, score
 from torch import Tensor, nn
 
+from point_data import data_score, point_data, score
 from rewind import TrajectoryReplay, WeightedTarget
 
 Target = Callable[[Any, Tensor], Tensor]  # from a batch and the values of its successors to what critics regress to
@@ -111,7 +111,7 @@ def train(
     torch.manual_seed(seed)
     data = point_data()
     agent = TD3BC(observations=2, actions=2)
-    losses = []
+    losses, replay = [], None
     if memory == "own":
         buffer = ReplayBuffer(data, seed)
         for _ in range(steps):
@@ -127,7 +127,7 @@ def train(
             loss, disagreement = agent.update(batch, target)
             replay.update_uncertainty(disagreement)  # what the *_unc priorities rank by; the others let it pass
             losses.append(loss)
-    return {"losses": np.array(losses), "data_score": data_score(data), "score": score(agent.act), "agent": agent}
+    return {"losses": np.array(losses), "data_score": data_score(data), "score": score(agent.act), "memory": replay}
 
 
 def main() -> None:

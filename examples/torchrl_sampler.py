@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from point_data import data_score, point_data, score
 from tensordict import TensorDict
 from tensordict.nn import TensorDictModule
 from torch import nn
@@ -18,6 +17,7 @@ from torchrl.data import Bounded, LazyTensorStorage, TensorDictReplayBuffer
 from torchrl.modules import ValueOperator
 from torchrl.objectives import SoftUpdate, TD3BCLoss
 
+from point_data import data_score, point_data, score
 from rewind import WeightedTarget
 from rewind.integrations.torchrl import TrajectorySampler, batch_of
 

@@ -1,9 +1,11 @@
 """Trajectory Replay as a TorchRL sampler: TorchRL keeps the data, Rewind says which rows come next.
 
-    buffer = TensorDictReplayBuffer(storage=LazyTensorStorage(size), sampler=TrajectorySampler("uqm_reward"), batch_size=256)
+    storage, sampler = LazyTensorStorage(size), TrajectorySampler("uqm_reward", seed=0)
+    buffer = TensorDictReplayBuffer(storage=storage, sampler=sampler, batch_size=256)
     buffer.extend(transitions)
     batch = buffer.sample()
-    batch["fresh"], batch["tails"], batch["trajectories"], batch["timesteps"]      # beside what the storage holds
+
+A batch holds what the storage holds, and beside it `fresh`, `tails`, `trajectories` and `timesteps`.
 """
 
 from __future__ import annotations
@@ -79,8 +81,8 @@ class TrajectorySampler(samplers.Sampler):
         """
         if self._rows is None or not torch.equal(torch.as_tensor(index).cpu().flatten(), self._rows):
             raise UsageError(
-                "this uncertainty is not of the rows sampled last; call update_priority(batch['index'], values) once for "
-                "each batch, before the next one is sampled (no prefetching)"
+                "this uncertainty is not of the rows sampled last; call update_priority(batch['index'], values) once "
+                "for each batch, before the next one is sampled (no prefetching)"
             )
         self.memory.update_uncertainty(to_numpy(priority).reshape(-1))
 
@@ -164,7 +166,9 @@ def trajectories_of(storage: Any, oldest: int = 0, episode_key: Any = None) -> T
     else:
         flags = [_column(held, ("next", name)) for name in ("done", "terminated", "truncated")]
         if all(flag is None for flag in flags):
-            raise DataError("the storage has none of 'done', 'terminated', 'truncated' under 'next'; give an episode_key")
+            raise DataError(
+                "the storage has none of 'done', 'terminated', 'truncated' under 'next'; give an episode_key"
+            )
         for flag in flags:
             ends |= False if flag is None else flag.astype(bool)
     ends, rewards = np.roll(ends, -oldest), np.roll(rewards, -oldest)
@@ -200,7 +204,7 @@ def batch_of(sampled: Any) -> Batch:
         "terminals": sampled["next", "terminated"].reshape(len(fresh)),
         "tails": tails,
     }
-    bookkeeping = {"indices": indices, "trajectories": trajectories, "timesteps": timesteps}
+    bookkeeping: dict[str, Any] = {"indices": indices, "trajectories": trajectories, "timesteps": timesteps}
     host = Batch(**learned, fresh=to_numpy(fresh), **bookkeeping)
     return Batch(**learned, fresh=fresh, **bookkeeping, host=host)
 
