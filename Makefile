@@ -4,7 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint types bench pictures clean
+# The libraries that Rewind plugs into live in an environment of their own. On a machine whose package index has a
+# CPU build of torch, the constraints pick it; another file can be given: make test-integrations CONSTRAINTS=...
+VENV_INTEGRATIONS ?= .venv-integrations
+BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
+STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
+CONSTRAINTS ?= constraints/integrations.txt
+
+.PHONY: help demo test test-integrations lint types bench pictures clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,6 +30,16 @@ demo: $(STAMP)  ## the paper's motivating example, on embedded data, with pictur
 test: $(STAMP)  ## all tests but the long ones
 	$(BIN)/python -m pytest -m "not long"
 
+$(STAMP_INTEGRATIONS): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV_INTEGRATIONS)
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet --upgrade pip
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) torch
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,peers]' 'pytest>=8'
+	@touch $@
+
+test-integrations: $(STAMP_INTEGRATIONS)  ## the plug-ins, against the real libraries
+	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations
+
 lint: $(STAMP)  ## ruff: style and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -38,4 +55,4 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind sweeps --out docs/images
 
 clean:  ## forget everything that was built
-	rm -rf $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

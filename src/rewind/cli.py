@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
 from rewind.bench.memory import BenchMemory
+from rewind.bench.peers import BenchPeers
 from rewind.bench.train import BenchTrain
 from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
@@ -53,7 +54,11 @@ class Data:
 class Bench:
     """Benchmarks: costs as ratios, measured side by side in one run."""
 
-    command: Annotated[BenchMemory, command("memory")] | Annotated[BenchTrain, command("train")]
+    command: (
+        Annotated[BenchMemory, command("memory")]
+        | Annotated[BenchPeers, command("peers")]
+        | Annotated[BenchTrain, command("train")]
+    )
 
     def run(self) -> None:
         self.command.run()
@@ -62,6 +67,7 @@ class Bench:
 Command = (
     Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
+    | Annotated[data_commands.Inspect, command("inspect")]
     | Annotated[Data, command("data")]
     | Annotated[Bench, command("bench")]
 )

@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.data.checks import CHUNK_ROWS, check_finite, storage_array
+from rewind.data.checks import CHUNK_ROWS, storage_array
 from rewind.data.jumps import jumps
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, unknown_name
@@ -102,7 +102,6 @@ class _Log:
         """Inside a trajectory every row must lead to the next one: successors are not stored a second time."""
         if self.chained is None or (self.chained | ends).all():
             return
-        check_finite("observations", self.observations, np.diff(np.flatnonzero(ends), prepend=-1))  # NaN equals nothing
         broken = ~self.chained & ~ends
         row = int(np.argmax(broken))
         raise DataError(
@@ -194,20 +193,6 @@ def _chained(observations: Array, successors: Any) -> Array:
     return chained
 
 
-<<<<<<< HEAD
-def _check_chain(observations: Array, successors: Array | None, ends: Array) -> None:
-    """Inside a trajectory every row must lead to the next one: successors are not stored a second time."""
-    if successors is None:
-        return
-    broken = ~_chained(observations, successors) & ~ends
-    if broken.any():
-        check_finite("observations", observations, np.diff(np.flatnonzero(ends), prepend=-1))  # NaN equals nothing
-        row = int(np.argmax(broken))
-        raise DataError(
-            f"next_observations at row {row} is not the observation of row {row + 1}, though no flag ends a trajectory "
-            f"there ({int(broken.sum()):,} such rows). Leave 'timeouts' out to end trajectories at such breaks"
-        )
-=======
 def _take(successors: Any, rows: Array) -> Array:
     """The successors at these rows, which ascend; a file gives pieces far faster than single rows."""
     parts = []
@@ -217,4 +202,3 @@ def _take(successors: Any, rows: Array) -> Array:
             piece = successors[begin : int(chosen[-1]) + 1]
             parts.append(storage_array("next_observations", piece[chosen - begin]))
     return np.concatenate(parts)
->>>>>>> readers

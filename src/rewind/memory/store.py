@@ -36,7 +36,7 @@ class Store:
         self.capacity = capacity
         self._head = data.rows  # where the next row goes
         self._owned = False
-        self._order: Array | None = None  # of the trajectories by first row, where it is not theirs
+        self._owners: Array | None = None  # (rows,) which trajectory each belongs to, counted from the oldest
         self._fingerprint: str | None = data.fingerprint
 
     def __len__(self) -> int:
@@ -67,13 +67,15 @@ class Store:
         # Only a row that starts a sweep can be the last one of its trajectory, and few rows do.
         (started,) = fresh.nonzero()
         if started.size:
-            at = trajectories[started] - self.first
-            timestep = indices[started] - self.starts[at]
-            tails[started] = timestep == self.transitions[at] - 1
-            last = timestep == self.lengths[at] - 1  # its successor is not the next row
-            behind, at = started[last], at[last]
-            successors[behind] = self.finals[at]
-            terminals[behind] = self.terminated[at]
+            chosen = slice(None) if started.size == fresh.size else started  # all of them: no copies
+            at = trajectories[chosen] - self.first
+            timestep = indices[chosen] - self.starts.take(at)
+            tails[chosen] = timestep == self.transitions.take(at) - 1
+            (last,) = (timestep == self.lengths.take(at) - 1).nonzero()  # their successor is not the next row
+            if last.size:
+                behind, at = started[last], at[last]
+                successors[behind] = self.finals[at]
+                terminals[behind] = self.terminated[at]
         if self.inner_terminals is not None:
             terminals |= self.inner_terminals.take(indices)
         return Batch(
@@ -91,9 +93,14 @@ class Store:
 
     def trajectory_of(self, rows: Array) -> Array:
         """The number of the trajectory each row belongs to."""
-        order = self._order
-        at = np.searchsorted(self.starts, rows, side="right", sorter=order) - 1
-        return (at if order is None else order[at]) + self.first
+        if self._owners is None:  # a table: searching the starts took a fifth of the time of a sample
+            lengths = self.lengths
+            offsets = self.starts - np.cumsum(lengths) + lengths  # from the place in the order of age to the row
+            self._owners = np.zeros(self.rows, np.int32)
+            self._owners[np.arange(lengths.sum()) + np.repeat(offsets, lengths)] = np.repeat(
+                np.arange(len(self), dtype=np.int32), lengths
+            )
+        return np.asarray(self._owners.take(rows) + np.int64(self.first))
 
     def check_addable(self, data: Trajectories) -> None:
         for name in ("observations", "actions"):
@@ -127,7 +134,7 @@ class Store:
                 self.inner_terminals[rows] = False if data.inner_terminals is None else data.inner_terminals[taken]
             self._append(data, index, begin)
             self._head = begin + int(length)
-        self._order = np.argsort(self.starts)
+        self._owners = None
         self._fingerprint = None
         return begins, self.first - before
 

@@ -19,23 +19,27 @@ class UniformReplay(Replay):
 
     def __init__(self, *, seed: Any = None, capacity: int | None = None) -> None:
         super().__init__(seed, capacity)
-        self._ends: Array = np.empty(0, np.int64)  # (trajectories,) running sum of transitions
+        self._trajectories: Array = np.empty(0, np.int32)  # (transitions,) which one each belongs to
+        self._offsets: Array = np.empty(0, np.int64)  # (trajectories,) from a transition's number to its row
 
     def _prepare(self, data: Any, store: Store) -> None:
-        self._ends = np.cumsum(store.transitions)
+        # A table, not a search of the running sum: searching took half of the time of a plan.
+        counts = store.transitions
+        self._trajectories = np.repeat(np.arange(len(store), dtype=np.int32), counts)
+        self._offsets = store.starts - np.cumsum(counts) + counts
 
     def add(self, episodes: Any) -> None:
         """Add finished trajectories while running; under a capacity the oldest go."""
         super().add(episodes)
-        self._ends = np.cumsum(self.store.transitions)
+        self._prepare(None, self.store)
 
     def _plan(self, store: Store, steps: int, batch_size: int) -> Plan:
-        chosen = (self._stream.take(steps * batch_size) * self._ends[-1]).astype(np.int64)
-        at = np.searchsorted(self._ends, chosen, side="right")
-        rows = store.starts[at] + chosen - (self._ends[at] - store.transitions[at])
+        chosen = (self._stream.take(steps * batch_size) * len(self._trajectories)).astype(np.int64)
+        at = self._trajectories.take(chosen)
+        rows = chosen + self._offsets.take(at)
         shape = (steps, batch_size)
-        fresh = np.ones(shape, bool)
-        return Plan(rows.reshape(shape), fresh, (at + store.first).reshape(shape), self._step)
+        trajectories = (at + np.int64(store.first)).reshape(shape)
+        return Plan(rows.reshape(shape), np.ones(shape, bool), trajectories, self._step)
 
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         pass

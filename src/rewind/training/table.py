@@ -61,6 +61,5 @@ def make_table(data: Trajectories, normaliser: Normaliser) -> Table:
         piece[:, 2 * observation : -2] = data.actions[rows]
         piece[:, -2] = data.rewards[rows]
     table[last, observation : 2 * observation] = normaliser(data.final_observations)
-    table[:, -1] = 0.0
-    table[last, -1] = data.terminated
+    table[:, -1] = data.terminals
     return Table(jnp.asarray(table))

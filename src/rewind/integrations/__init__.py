@@ -1,0 +1,1 @@
+"""The memory in other libraries' training loops. Import the module you need; each needs its library."""

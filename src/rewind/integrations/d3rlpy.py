@@ -1,0 +1,170 @@
+"""Trajectory Replay for d3rlpy: a replay buffer for `fit`, whose batches come in Rewind's order.
+
+    buffer = TrajectoryBuffer(dataset, TrajectoryReplay("uqm_reward", seed=0))
+    TD3PlusBCConfig().create().fit(buffer, n_steps=100_000)
+
+For the `*_unc` priorities add `callback=buffer.update_uncertainty`; for the weighted target call `use_weighted_target`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data import Trajectories, load
+from rewind.errors import DataError, UsageError, require
+from rewind.memory import Batch
+from rewind.memory.replay import Replay
+from rewind.targets import WeightedTarget
+
+torch: Any = require("torch", "d3rlpy")
+dataset: Any = require("d3rlpy.dataset", "d3rlpy")
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ReplayMiniBatch(dataset.TransitionMiniBatch):
+    """d3rlpy's batch, and the Rewind batch it was made from."""
+
+    replay: Batch
+
+
+class TrajectoryBuffer(dataset.ReplayBuffer):
+    """d3rlpy's replay buffer, with a Rewind memory to say which transitions come next.
+
+    It serves the algorithms that learn from transitions, such as TD3PlusBC and IQL, but not those that need returns to
+    go. d3rlpy plays no last step of a time-out; where the data has the state after it, this buffer does.
+
+    data: a d3rlpy dataset, or whatever a memory loads (Trajectories, a D4RL-style dict, a path)
+    memory: an empty memory, which loads the data
+    """
+
+    def __init__(self, data: Any, memory: Replay) -> None:
+        if isinstance(data, dataset.ReplayBufferBase):
+            source, trajectories = data, from_dataset(data)
+        else:
+            trajectories = load(data)
+            source = dataset.ReplayBuffer(dataset.InfiniteBuffer(), episodes=to_episodes(trajectories))
+        info = source.dataset_info
+        super().__init__(
+            buffer=source.buffer,
+            observation_signature=info.observation_signature,
+            action_signature=info.action_signature,
+            reward_signature=info.reward_signature,
+            action_space=info.action_space,
+            action_size=info.action_size,
+        )
+        memory.load_offline_dataset(trajectories)
+        self.memory = memory
+        self._last: ReplayMiniBatch | None = None
+
+    def sample_transition_batch(self, batch_size: int) -> ReplayMiniBatch:
+        """The memory's next batch."""
+        batch = self.memory.sample(batch_size)
+        self._last = ReplayMiniBatch(
+            observations=batch.observations.astype(np.float32, copy=False),
+            actions=_columns(batch.actions),
+            rewards=_columns(batch.rewards),
+            next_observations=batch.next_observations.astype(np.float32, copy=False),
+            next_actions=_columns(self._next_actions(batch)),
+            terminals=_columns(batch.terminals),
+            intervals=np.ones((batch_size, 1), np.float32),
+            transitions=(),
+            replay=batch,
+        )
+        return self._last
+
+    def _next_actions(self, batch: Batch) -> Array:
+        """The actions taken after these; 0 behind the last step of a trajectory, where there is none."""
+        store = self.memory.store
+        actions = store.actions.take(batch.indices + 1, axis=0, mode="clip")
+        actions[batch.timesteps == store.lengths[batch.trajectories - store.first] - 1] = 0
+        return np.asarray(actions)
+
+    def update_uncertainty(self, algo: Any, epoch: int = 0, total_step: int = 0) -> None:
+        """Tell the memory how far the critics disagree on the last batch: `algo.fit(..., callback=this)`."""
+        if self._last is None:
+            raise UsageError("update of uncertainty without a sample to which it could belong")
+        with torch.no_grad():
+            observations = torch.as_tensor(self._last.observations, device=algo.impl.device)
+            actions = torch.as_tensor(self._last.actions, device=algo.impl.device)
+            if algo.observation_scaler is not None:
+                observations = algo.observation_scaler.transform(observations)
+            if algo.action_scaler is not None:
+                actions = algo.action_scaler.transform(actions)
+            values = [critic(observations, actions).q_value for critic in algo.impl.q_function]
+        self.memory.update_uncertainty(torch.cat(values, dim=1).std(dim=1, correction=0))
+
+
+def use_weighted_target(algo: Any, beta: float) -> WeightedTarget:
+    """Let an algorithm that was built, and that trains from a `TrajectoryBuffer`, regress to the weighted target.
+
+    algo.build_with_dataset(buffer)
+    use_weighted_target(algo, beta=0.75)
+
+    returns: the target, whose `state_dict` belongs into a checkpoint
+    """
+    if algo.impl is None:
+        raise UsageError("the algorithm has no networks yet: call algo.build_with_dataset(buffer) first")
+    if algo.compiled:
+        raise UsageError("a compiled algorithm cannot carry targets: create it with compile_graph=False")
+    target = WeightedTarget(algo.gamma, beta)
+    bootstrap_of = algo.impl.compute_target
+
+    def compute_target(batch: Any) -> Any:
+        """What d3rlpy multiplies by the discount and adds to the rewards, so that they sum up to the target."""
+        replay, bootstrap = batch.numpy_batch.replay, bootstrap_of(batch)
+        rewards, terminals = batch.rewards[:, 0], batch.terminals[:, 0] > 0  # rewards as scaled
+        fresh = torch.as_tensor(replay.fresh, device=bootstrap.device)
+        rows = SimpleNamespace(rewards=rewards, terminals=terminals, fresh=fresh, host=replay)
+        return ((target(rows, bootstrap[:, 0]) - rewards) / algo.gamma)[:, None]
+
+    algo.impl.compute_target = compute_target
+    return target
+
+
+def from_dataset(data: Any) -> Trajectories:
+    """Trajectories from a d3rlpy dataset."""
+    if not isinstance(data.transition_picker, dataset.BasicTransitionPicker):
+        raise DataError(
+            f"the dataset picks transitions by {type(data.transition_picker).__name__}; "
+            "expected BasicTransitionPicker: a memory plays single steps"
+        )
+    if len(data.dataset_info.observation_signature.shape) != 1:
+        raise DataError("observations are tuples of arrays; expected one array")
+    return load(
+        {
+            "observations": episode.observations,
+            "actions": episode.actions,
+            "rewards": np.reshape(episode.rewards, -1),
+            "terminated": episode.terminated,
+        }
+        for episode in data.episodes
+    )
+
+
+def to_episodes(data: Trajectories) -> list[Any]:
+    """d3rlpy episodes that share the arrays of the data."""
+    return [
+        dataset.Episode(
+            observations=episode["observations"][: len(episode["rewards"])],
+            actions=_rows_of_columns(episode["actions"]),
+            rewards=episode["rewards"][:, None],
+            terminated=bool(episode["terminated"]),
+        )
+        for episode in data.episodes()
+    ]
+
+
+def _rows_of_columns(array: Array) -> Array:
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _columns(array: Array) -> Array:
+    """As d3rlpy has them: float32, (batch, n)."""
+    return _rows_of_columns(array.astype(np.float32, copy=False))

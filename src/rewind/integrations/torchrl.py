@@ -1,0 +1,217 @@
+"""Trajectory Replay as a TorchRL sampler: TorchRL keeps the data, Rewind says which rows come next.
+
+    storage, sampler = LazyTensorStorage(size), TrajectorySampler("uqm_reward", seed=0)
+    buffer = TensorDictReplayBuffer(storage=storage, sampler=sampler, batch_size=256)
+    buffer.extend(transitions)
+    batch = buffer.sample()
+
+A batch holds what the storage holds, and beside it `fresh`, `tails`, `trajectories` and `timesteps`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.arrays import to_numpy
+from rewind.data import Trajectories
+from rewind.errors import DataError, UsageError, require
+from rewind.files import whole_file
+from rewind.memory import Batch, TrajectoryReplay
+
+torch: Any = require("torch", "torchrl")
+samplers: Any = require("torchrl.data.replay_buffers.samplers", "torchrl")
+
+Array = NDArray[Any]
+
+STATE_FILE = "trajectory_sampler.pt"
+
+
+class TrajectorySampler(samplers.Sampler):
+    """Plays the trajectories of a storage backward, one in each slot of the batch, and draws the next by priority.
+
+    Trajectories end where ("next", "done"), "terminated" or "truncated" says so, or where the value of `episode_key`
+    changes; the newest row of the storage ends one too. A storage that wrapped around is read from its oldest row on.
+
+    It is made for data that stays: after rows were added or replaced all sweeps start anew, and what was learned about
+    uncertainty is forgotten. Use no prefetching with the `*_unc` priorities: each batch must get its uncertainty before
+    the next one is sampled.
+
+    episode_key: what tells trajectories apart, e.g. "episode"; by default the flags do
+    the others: as for `TrajectoryReplay`
+    """
+
+    def __init__(
+        self,
+        priority: str | Any = "uniform",
+        *,
+        episode_key: Any = None,
+        alpha: float = 1.0,
+        reuse: str = "on_finish",
+        stagger: bool = False,
+        seed: Any = None,
+    ) -> None:
+        self.memory = TrajectoryReplay(priority, alpha=alpha, reuse=reuse, stagger=stagger, seed=seed)
+        self.episode_key = episode_key
+        self._current = False  # whether the memory knows what the storage holds
+        self._oldest = 0  # the storage's row that is the memory's row 0
+        self._rows: Any = None  # (batch,) the storage's rows sampled last
+        self._saved: dict[str, Any] | None = None  # a state that waits for the storage it belongs to
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(priority={self.memory.priority!r})"
+
+    # What TorchRL asks for
+
+    def sample(self, storage: Any, batch_size: int) -> tuple[Any, dict[str, Any]]:
+        """The rows of the next batch, and for each: `fresh`, `tails`, `trajectories`, `timesteps`."""
+        self._take_in(storage)
+        batch = self.memory.sample(batch_size)
+        self._rows = torch.from_numpy((batch.indices + self._oldest) % len(storage))
+        names = ("fresh", "tails", "trajectories", "timesteps")
+        return self._rows.clone(), {name: torch.from_numpy(getattr(batch, name)) for name in names}
+
+    def update_priority(self, index: Any, priority: Any, *, storage: Any = None) -> None:
+        """One value per row of the last batch: the critics' disagreement at (s, a), for the `*_unc` priorities.
+
+        buffer.update_priority(batch["index"], q_values.std(0))
+        """
+        if self._rows is None or not torch.equal(torch.as_tensor(index).cpu().flatten(), self._rows):
+            raise UsageError(
+                "this uncertainty is not of the rows sampled last; call update_priority(batch['index'], values) once "
+                "for each batch, before the next one is sampled (no prefetching)"
+            )
+        self.memory.update_uncertainty(to_numpy(priority).reshape(-1))
+
+    def add(self, index: Any) -> None:
+        self._forget()
+
+    def extend(self, index: Any) -> None:
+        self._forget()
+
+    def mark_update(self, index: Any, *, storage: Any = None) -> None:
+        self._forget()
+
+    def _empty(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self._current, self._rows, self._saved = False, None, None
+
+    # State
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors, numbers and strings. The data is not in it; it is the storage's."""
+        if not self._current:
+            return dict(self._saved or {})
+        state = {"memory": _as_torch(self.memory.state_dict()), "oldest": self._oldest}
+        return state if self._rows is None else {**state, "rows": self._rows.clone()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue with exactly the same batches; checked against the storage at the next sample."""
+        self._forget()
+        self._saved = dict(state_dict) or None
+
+    def dumps(self, path: Any) -> None:
+        Path(path).mkdir(exist_ok=True)
+        with whole_file(Path(path) / STATE_FILE) as temporary:
+            torch.save(self.state_dict(), temporary)
+
+    def loads(self, path: Any) -> None:
+        self.load_state_dict(torch.load(Path(path) / STATE_FILE, weights_only=True))
+
+    # Data
+
+    def _take_in(self, storage: Any) -> None:
+        if self._current:
+            return
+        if len(storage) == 0:
+            raise UsageError("the storage is empty: extend the buffer before sampling")
+        # A storage that was loaded from a file no longer knows its cursor; the sampler's state does.
+        self._oldest = _oldest_row(storage) if self._saved is None else int(self._saved["oldest"])
+        self.memory.load_offline_dataset(trajectories_of(storage, self._oldest, self.episode_key))
+        if self._saved is not None:
+            self.memory.load_state_dict(_as_numpy(self._saved["memory"]))
+            self._rows = self._saved.get("rows")
+        self._current, self._saved = True, None
+
+
+def _oldest_row(storage: Any) -> int:
+    """0, or where a full storage was written last, the row behind that."""
+    newest = getattr(storage, "_last_cursor_index", None)
+    return 0 if newest is None or not storage._is_full else (int(newest) + 1) % len(storage)
+
+
+def trajectories_of(storage: Any, oldest: int = 0, episode_key: Any = None) -> Trajectories:
+    """The structure and the rewards of what a storage holds, oldest row first; observations stay where they are."""
+    held = storage[: len(storage)]
+    if storage.ndim != 1 or not hasattr(held, "get"):
+        raise DataError(
+            f"cannot plan over a {type(storage).__name__} with {storage.ndim} dimensions; expected one dimension of "
+            "transitions in tensors, such as a LazyTensorStorage or LazyMemmapStorage with ndim=1"
+        )
+    rewards = _column(held, ("next", "reward"))
+    if rewards is None:
+        raise DataError("the storage has no ('next', 'reward')")
+    rows = len(rewards)
+    ends = np.zeros(rows, bool)
+    if episode_key is not None:
+        episode = _column(held, episode_key)
+        if episode is None:
+            raise DataError(f"the storage has no {episode_key!r}, which was given as episode_key")
+        ends |= episode != np.roll(episode, -1)
+    else:
+        flags = [_column(held, ("next", name)) for name in ("done", "terminated", "truncated")]
+        if all(flag is None for flag in flags):
+            raise DataError(
+                "the storage has none of 'done', 'terminated', 'truncated' under 'next'; give an episode_key"
+            )
+        for flag in flags:
+            ends |= False if flag is None else flag.astype(bool)
+    ends, rewards = np.roll(ends, -oldest), np.roll(rewards, -oldest)
+    ends[-1] = True
+    lengths = np.diff(np.flatnonzero(ends), prepend=-1)
+    return Trajectories(
+        observations=np.empty((rows, 0), np.float32),
+        actions=np.empty((rows, 0), np.float32),
+        rewards=rewards,
+        lengths=lengths,
+        terminated=np.zeros(len(lengths), bool),  # the storage's own flags say it to the loop
+        final_observations=np.empty((len(lengths), 0), np.float32),
+        final_known=np.ones(len(lengths), bool),  # every row has its successor under "next"
+    )
+
+
+def _column(held: Any, key: Any) -> Array | None:
+    """(rows,) the values under a key; None where there is none."""
+    values = held.get(key, None)
+    return None if values is None else to_numpy(values).reshape(len(values))
+
+
+def batch_of(sampled: Any) -> Batch:
+    """A sampled tensordict as a Rewind batch, for `WeightedTarget`. Rewards and terminals become (batch,)."""
+    fresh, tails = sampled["fresh"], sampled["tails"]
+    names = ("index", "trajectories", "timesteps")
+    indices, trajectories, timesteps = (to_numpy(sampled[name]) for name in names)
+    learned = {
+        "observations": sampled.get("observation", None),
+        "actions": sampled.get("action", None),
+        "rewards": sampled["next", "reward"].reshape(len(fresh)),
+        "next_observations": sampled.get(("next", "observation"), None),
+        "terminals": sampled["next", "terminated"].reshape(len(fresh)),
+        "tails": tails,
+    }
+    bookkeeping: dict[str, Any] = {"indices": indices, "trajectories": trajectories, "timesteps": timesteps}
+    host = Batch(**learned, fresh=to_numpy(fresh), **bookkeeping)
+    return Batch(**learned, fresh=fresh, **bookkeeping, host=host)
+
+
+def _as_torch(state: dict[str, Any]) -> dict[str, Any]:
+    return {key: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for key, value in state.items()}
+
+
+def _as_numpy(state: dict[str, Any]) -> dict[str, Any]:
+    return {key: value.numpy() if hasattr(value, "numpy") else value for key, value in state.items()}
