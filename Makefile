@@ -34,11 +34,11 @@ $(STAMP_INTEGRATIONS): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV_INTEGRATIONS)
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --upgrade pip
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) torch
-	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,peers]' 'pytest>=8'
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,peers,train]' 'pytest>=8' 'hypothesis>=6.100'
 	@touch $@
 
-test-integrations: $(STAMP_INTEGRATIONS)  ## the plug-ins, against the real libraries
-	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations
+test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
+	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations tests/agents tests/training tests/test_targets.py
 
 lint: $(STAMP)  ## ruff: style and format
 	$(BIN)/ruff check .

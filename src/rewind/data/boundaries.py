@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.data.checks import CHUNK_ROWS, storage_array
+from rewind.data.checks import CHUNK_ROWS, check_finite, storage_array
 from rewind.data.jumps import jumps
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, unknown_name
@@ -102,6 +102,9 @@ class _Log:
         """Inside a trajectory every row must lead to the next one: successors are not stored a second time."""
         if self.chained is None or (self.chained | ends).all():
             return
+        check_finite(
+            "observations", self.observations, np.diff(np.flatnonzero(ends), prepend=-1)
+        )  # NaN chains to nothing
         broken = ~self.chained & ~ends
         row = int(np.argmax(broken))
         raise DataError(

@@ -182,6 +182,7 @@ class Trajectories:
             terminated=self.terminated[trajectories],
             final_observations=self.final_observations[trajectories],
             final_known=self.final_known[trajectories],
+            inner_terminals=None if self.inner_terminals is None else self.inner_terminals[rows],
             notes={**self.notes, "selected": f"{len(trajectories)} of {len(self)} trajectories"},
         )
 

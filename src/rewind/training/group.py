@@ -55,7 +55,7 @@ class Group:
             raise UsageError(f"block is {self.block}; expected a multiple of the agent's period, {self.period}")
         self.step = 0
         self._next: Planned | None = None  # planned, not yet run
-        self._unfed: tuple[list[Plan], Outcome] | None = None  # run, disagreement not yet handed back
+        self._unfed: tuple[Sequence[Plan | None], Outcome] | None = None  # run, disagreement not yet handed back
 
     def advance(self, until: int) -> tuple[Planned, Outcome]:
         """Set the next block going, at most to step `until`; meanwhile hand back what the block before left."""
@@ -125,7 +125,7 @@ class Group:
         self.step = int(state["step"])
         self._next = self._unfed = None
         if "uncertainty" in state:
-            plans = [memory.last_plan for memory in self.planner.memories if memory.last_plan is not None]
+            plans = [memory.last_plan for memory in self.planner.memories]  # None where nobody waits for feedback
             uncertainty = jnp.asarray(state["uncertainty"])
             self._unfed = (plans, Outcome({}, self.engine.alive, uncertainty))
 

@@ -77,12 +77,14 @@ class Planner:
         self.seconds += time.perf_counter() - begin
         return Planned(plans, indices, fresh, visits, delay)
 
-    def feed(self, plans: Sequence[Plan], uncertainty: Array, alive: Array) -> None:
+    def feed(self, plans: Sequence[Plan | None], uncertainty: Array, alive: Array) -> None:
         """Hand back the critics' disagreement; a run that has died keeps its ranks."""
 
         def one(run: int) -> None:
-            self.memories[run].update_uncertainty(uncertainty[run], plans[run])
-            self._fed_step[run] = plans[run].first_step + len(plans[run])
+            plan = plans[run]
+            assert plan is not None
+            self.memories[run].update_uncertainty(uncertainty[run], plan)
+            self._fed_step[run] = plan.first_step + len(plan)
 
         begin = time.perf_counter()
         list(self._pool.map(one, np.flatnonzero(self.dynamic & alive)))

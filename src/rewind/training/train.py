@@ -237,14 +237,15 @@ class _Course:
                 bar.update(group.step - bar.n)
                 # Metrics of the block before: looking at those of this one would wait for it.
                 self._log_blocks(unlogged, bar, keep=1)
-                evaluates, saves = self._evaluates(group.step), self._checkpoint_due()
-                if evaluates or saves:
+                if self._evaluates(group.step):
                     self._log_blocks(unlogged, bar, keep=0)
-                if evaluates:
                     self._log(self._scores(), bar)
-                if saves:
-                    self._save(last=bool(self.session.stop) or group.step >= total)
-                if self.session.stop:
+                stopping = bool(self.session.stop)  # looked at once: a signal that comes now waits for the next block
+                ending = stopping or group.step >= total
+                if ending or self._checkpoint_due():
+                    self._log_blocks(unlogged, bar, keep=0)
+                    self._save(last=ending)
+                if stopping:
                     raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
                 group.plan_ahead(self._next_stop())
             self._log_blocks(unlogged, bar, keep=0)
@@ -299,14 +300,12 @@ class _Course:
             bar.set_postfix_str(f"score {np.mean(scores):.1f}")
 
     def _checkpoint_due(self) -> bool:
-        if self.folder is None:
-            return False
-        waited = time.monotonic() - self._saved_at >= 60 * self.options.checkpoint_minutes
-        return waited or bool(self.session.stop) or self.group.step >= self.options.steps
+        return time.monotonic() - self._saved_at >= 60 * self.options.checkpoint_minutes
 
     def _save(self, last: bool) -> None:
         """A checkpoint that cannot be written stops nothing but the end: the one before is still there."""
-        assert self.folder is not None
+        if self.folder is None:
+            return
         records = [record for number in self.group.numbers for record in self.session.records[number]]
         try:
             write_checkpoint(self.folder, self.group.step, {"group": self.group.state(), "records": records})

@@ -1,0 +1,186 @@
+"""Laws of the engine: many runs together are the runs alone."""
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("equinox")
+
+from rewind import DataError, TrajectoryReplay, UsageError  # noqa: E402
+from rewind.training import Run, Sampler, View, make_runs, train  # noqa: E402
+from rewind.training.group import Group  # noqa: E402
+from rewind.training.table import make_normaliser, make_table  # noqa: E402
+from rewind.training.train import groups_of  # noqa: E402
+from tests.helpers import make  # noqa: E402
+
+DATA = make(np.random.default_rng(0).integers(5, 25, 40), terminated=0.5, known=1.0)
+SMALL = {"hidden": (16, 16)}
+QUIET = {"progress": False, "batch_size": 8}
+
+
+def final_policies(runs, steps=50, **settings):
+    return [jax.tree.leaves(trained.policy) for trained in train(DATA, runs, steps=steps, **QUIET, **settings)]
+
+
+def assert_close(first, second, tolerance=2e-4):
+    for a, b in zip(first, second, strict=True):
+        assert np.allclose(a, b, atol=tolerance * max(1.0, np.abs(a).max())), np.abs(a - b).max()
+
+
+@pytest.mark.parametrize("algorithm", ["td3_bc", "iql", "edac", "bc"])
+def test_a_run_in_a_group_of_eight_equals_the_run_alone(algorithm):
+    samplers = ["baseline", "tr", "uqm_reward", "lower_uqm_unc"]
+    settings = {"ensemble": 3, **SMALL} if algorithm == "edac" else SMALL
+    runs = make_runs(DATA, algorithm, samplers=samplers, betas=[1.0, 0.5], seeds=[3], **settings)
+    assert len(runs) == 8 and len(groups_of(runs)) == 1
+    together = final_policies(runs, block=10)
+    for number in (0, 5, 7):
+        (alone,) = final_policies([runs[number]], block=10)
+        assert_close(together[number], alone)
+    assert not np.allclose(together[0][0], together[3][0])
+
+
+def test_the_table_holds_what_the_memory_would_hand_out():
+    normaliser = make_normaliser(DATA, True)
+    table = make_table(DATA, normaliser)
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(DATA)
+    for _ in range(20):
+        batch = memory.sample(8)
+        found = table.batch(batch.indices, batch.fresh, 3, 2)
+        assert np.allclose(found.observations, normaliser(batch.observations), atol=1e-6)
+        alive = ~batch.terminals
+        assert np.allclose(found.next_observations[alive], normaliser(batch.next_observations)[alive], atol=1e-6)
+        assert np.allclose(found.actions, batch.actions) and np.allclose(found.rewards, batch.rewards)
+        assert np.array_equal(found.terminals, batch.terminals)
+
+
+def test_normalised_states_have_mean_0_and_deviation_1():
+    normaliser = make_normaliser(DATA, True)
+    seen = normaliser(DATA.observations)
+    assert np.allclose(seen.mean(0), 0, atol=1e-5) and np.allclose(seen.std(0), 1, atol=2e-3)
+
+
+def test_shapes_and_views_split_the_groups_and_numbers_do_not():
+    small = make_runs(DATA, "td3_bc", samplers=["tr", "return"], betas=[0.1, 0.9], seeds=[0, 1], **SMALL)
+    other_shape = make_runs(DATA, "td3_bc", hidden=(8, 8))
+    other_view = make_runs(DATA, "td3_bc", view=View(rewards="minus_one"), **SMALL)
+    other_agent = make_runs(DATA, "iql", **SMALL)
+    runs = [*small, *other_shape, *other_view, *other_agent]
+    assert [len(group) for group in groups_of(runs)] == [8, 1, 1, 1]
+    trained = train(DATA, runs, steps=20, **QUIET)
+    assert [result.run for result in trained] == runs
+
+
+def test_a_run_that_explodes_is_masked_and_reported_and_the_others_go_on(capsys):
+    runs = make_runs(DATA, "td3_bc", seeds=[0, 1], **SMALL)
+    sick = Run(type(runs[0].agent)(3, 2, **SMALL, critic_rate=1e30), Sampler("tr"), 0, runs[0].view, "sick")
+    trained = train(DATA, [runs[0], sick, runs[1]], steps=200, block=50, log_every=50, **QUIET)
+    assert [result.alive for result in trained] == [True, False, True]
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(trained[1].policy))
+    assert "run 1 (sick) is no longer finite" in capsys.readouterr().err
+    (alone,) = final_policies([runs[1]], steps=200, block=50)
+    assert_close(jax.tree.leaves(trained[2].policy), alone, 5e-3)
+
+
+def test_uncertainty_comes_back_and_changes_the_ranks():
+    runs = make_runs(DATA, "td3_bc", samplers=["lower_uqm_unc"], **SMALL)
+    group = Group(DATA, runs, [0], batch_size=8, block=10)
+    for _ in range(12):
+        group.advance(1000)
+    group.feed()
+    probabilities = group.planner.memories[0].probabilities()
+    assert len(set(probabilities)) > 20  # most trajectories have a rank of their own by now
+
+
+def test_records_hold_losses_visits_and_the_planning_delay():
+    runs = make_runs(DATA, "td3_bc", samplers=["baseline", "return", "lower_mean_unc"], **SMALL)
+    trained = train(DATA, runs, steps=200, block=20, log_every=100, **QUIET)
+    for result in trained:
+        assert [record["step"] for record in result.records] == [100, 200]
+        last = result.records[-1]
+        assert {"critic_loss", "actor_loss", "q", "uncertainty", "planning_delay"} <= set(last)
+        assert sum(last[f"visits_q{q}"] for q in (1, 2, 3, 4)) == pytest.approx(1.0)
+    by_return = trained[1].records[-1]
+    assert by_return["visits_q4"] > by_return["visits_q1"]
+    assert trained[1].records[-1]["planning_delay"] == 0
+    assert trained[2].records[-1]["planning_delay"] == pytest.approx(20 + 10)  # one plan ahead, and half a plan
+
+
+def test_policies_act_on_raw_observations():
+    (trained,) = train(DATA, make_runs(DATA, "td3_bc", **SMALL), steps=20, **QUIET)
+    actions = trained.act(DATA.observations[:5])
+    assert actions.shape == (5, 2) and np.abs(actions).max() <= 1
+
+
+def test_behaviour_cloning_can_imitate_the_best_tenth():
+    runs = make_runs(DATA, "bc", samplers=["baseline"], top=0.1, **SMALL)
+    seen = runs[0].view.apply(DATA)
+    assert len(seen) == 4 and seen.returns.min() >= np.sort(DATA.returns)[-4]
+    train(DATA, runs, steps=20, **QUIET)
+
+
+BAD = {
+    "algorithm": (lambda: make_runs(DATA, "td3bc"), UsageError, "did you mean 'td3_bc'"),
+    "sampler": (lambda: make_runs(DATA, samplers=["uqm_rewrd"]), UsageError, "did you mean 'uqm_reward'"),
+    "rewards": (lambda: View(rewards="minus1").apply(DATA), UsageError, "did you mean 'minus_one'"),
+    "beta of unknown data": (lambda: make_runs(DATA, betas=[None]), UsageError, "the paper gives no beta"),
+    "no runs": (lambda: train(DATA, []), UsageError, "no runs"),
+    "odd steps": (
+        lambda: train(DATA, make_runs(DATA, **SMALL), steps=21, **QUIET),
+        UsageError,
+        "multiple of the agent",
+    ),
+    "odd block": (
+        lambda: train(DATA, make_runs(DATA, **SMALL), steps=20, block=5, **QUIET),
+        UsageError,
+        "block is 5; expected a multiple",
+    ),
+    "batch larger than the data": (
+        lambda: train(DATA, make_runs(DATA, **SMALL), steps=20, batch_size=10_000, progress=False),
+        UsageError,
+        "more than the",
+    ),
+    "dimensions": (
+        lambda: train(make([9, 9], observation=4), make_runs(DATA, **SMALL), steps=20, **QUIET),
+        DataError,
+        r"observations have shape \(4,\); the agent expects \(3,\)",
+    ),
+    "actions out of bounds": (
+        lambda: train(out_of_bounds(), make_runs(DATA, **SMALL), steps=20, **QUIET),
+        DataError,
+        r"an action of 1\.5 at row 7 is outside",
+    ),
+    "no such device": (
+        lambda: train(DATA, make_runs(DATA, **SMALL), steps=20, device="tpu", **QUIET),
+        UsageError,
+        "no device 'tpu' here; there is:",
+    ),
+}
+
+
+def out_of_bounds():
+    data = make([9, 9])
+    data.actions[7, 1] = 1.5
+    return data
+
+
+@pytest.mark.parametrize(("call", "error", "message"), BAD.values(), ids=BAD)
+def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_catalogued_data_brings_the_papers_settings():
+    from dataclasses import replace
+
+    named = replace(DATA, name="antmaze-medium-play-v0")
+    (run,) = make_runs(named, "td3_bc", betas=[None])
+    assert float(run.agent.alpha) == 36 and float(run.agent.beta) == pytest.approx(0.98)
+    assert run.view == View("minus_one", True)
+    (run,) = make_runs(named, "iql")
+    assert float(run.agent.expectile) == pytest.approx(0.9) and float(run.agent.temperature) == 10
+    (run,) = make_runs(replace(DATA, name="hopper-medium-replay-v2"), "edac")
+    assert run.agent.ensemble == 3 and not run.view.normalise_states
+    (run,) = make_runs(named, "td3_bc", alpha=1.5)
+    assert float(run.agent.alpha) == 1.5
