@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.bench.envs import BenchEnvs
 from rewind.bench.memory import BenchMemory
 from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
-from rewind.report.commands import Sweeps
+from rewind.report.commands import Mazes, Sweeps
 
 if TYPE_CHECKING:
     import tyro
@@ -52,7 +53,7 @@ class Data:
 class Bench:
     """Benchmarks: costs as ratios, measured side by side in one run."""
 
-    command: Annotated[BenchMemory, command("memory")]
+    command: Annotated[BenchMemory, command("memory")] | Annotated[BenchEnvs, command("envs")]
 
     def run(self) -> None:
         self.command.run()
@@ -61,6 +62,7 @@ class Bench:
 Command = (
     Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
+    | Annotated[Mazes, command("mazes")]
     | Annotated[Data, command("data")]
     | Annotated[Bench, command("bench")]
 )

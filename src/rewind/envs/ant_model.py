@@ -32,10 +32,10 @@ def ant_maze_xml(maze: Maze, corrected: bool = True) -> str:
     return f"""<mujoco model="ant in {maze.name}">
   <compiler inertiafromgeom="true" angle="degree"/>
   <option timestep="0.02" integrator="RK4" cone="pyramidal" solver="Newton"/>
-  <visual><global offwidth="640" offheight="640"/><headlight ambient="0.4 0.4 0.4"/></visual>
+  <visual><global offwidth="640" offheight="640"/><headlight ambient="0.4 0.4 0.4" specular="0 0 0"/></visual>
   <asset>
     <texture name="sky" type="skybox" builtin="gradient" width="64" height="64" rgb1="1 1 1" rgb2="0.7 0.8 0.9"/>
-    <texture name="tiles" type="2d" builtin="checker" width="64" height="64" rgb1="0.93 0.93 0.9" rgb2="0.86 0.87 0.84"/>
+    <texture name="tiles" type="2d" builtin="checker" width="64" height="64" rgb1="0.93 0.93 0.9" rgb2=".86 .87 .84"/>
     <material name="floor" texture="tiles" texrepeat="20 20"/>
   </asset>
   <default>
@@ -44,7 +44,7 @@ def ant_maze_xml(maze: Maze, corrected: bool = True) -> str:
       density="{DENSITY}" rgba="0.8 0.6 0.4 1"/>
   </default>
   <worldbody>
-    <light directional="true" pos="0 0 20" dir="0.3 0.2 -1" diffuse="0.5 0.5 0.5" castshadow="false"/>
+    <light directional="true" pos="0 0 20" dir="0.3 0.2 -1" diffuse="0.4 0.4 0.4" specular="0 0 0" castshadow="false"/>
     <camera name="above" pos="{(left + right) / 2} {(bottom + top) / 2} {height}"/>
     <geom name="floor" type="plane" size="40 40 40" conaffinity="1" margin="{margin}" material="floor" rgba="1 1 1 1"/>
 {walls}

@@ -75,6 +75,13 @@ class AntMaze(MujocoEnv):
     def _observe(self) -> Array:
         return np.concatenate((self.qpos, self.qvel), axis=1)
 
+    def _decorate(self, scene: Any, index: int) -> None:
+        """The goal, as a disc of the radius that counts."""
+        size, place = np.array([REACHED, 0.01, 0.0]), np.array([*self.goals[index], 0.02])
+        cylinder, colour = mujoco.mjtGeom.mjGEOM_CYLINDER, np.array([0.0, 0.62, 0.45, 0.8], np.float32)
+        mujoco.mjv_initGeom(scene.geoms[scene.ngeom], cylinder, size, place, np.eye(3).ravel(), colour)
+        scene.ngeom += 1
+
 
 def draw_goal(maze: Maze, stream: np.random.Generator) -> Array:
     """(2,) near the centre of one of the maze's goal cells; D4RL adds noise to it twice."""
@@ -89,6 +96,4 @@ def draw_start(maze: Maze, stream: np.random.Generator) -> Array:
 
 def single(**options: Any) -> SingleEnv:
     """One ant for `gymnasium.make`, which counts the steps itself."""
-    return SingleEnv(
-        AntMaze(1, max_episode_steps=None, autoreset_mode=AutoresetMode.DISABLED, threads=1, **options)
-    )
+    return SingleEnv(AntMaze(1, max_episode_steps=None, autoreset_mode=AutoresetMode.DISABLED, threads=1, **options))

@@ -13,6 +13,8 @@ from gymnasium.vector import AutoresetMode
 from rewind.envs.vector import Array, ArrayEnv
 from rewind.errors import MissingExtra, UsageError, require
 
+__all__ = ["MujocoEnv", "mujoco"]
+
 
 def _choose_renderer() -> None:
     """Where there is no screen, draw with EGL. MuJoCo decides once, when it is imported."""
@@ -98,8 +100,12 @@ class MujocoEnv(ArrayEnv):
         data = self.batch.get_data(index)
         mujoco.mj_forward(self.model, data)
         self._renderer.update_scene(data, self.camera if camera is None else camera)
+        self._decorate(self._renderer.scene, index)
         frame: Array = self._renderer.render()
         return frame
+
+    def _decorate(self, scene: Any, index: int) -> None:
+        """Add to the picture what is no part of the model, such as a goal."""
 
     def _make_renderer(self, height: int, width: int) -> Any:
         self.model.vis.global_.offheight = max(self.model.vis.global_.offheight, height)

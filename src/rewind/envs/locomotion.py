@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -55,6 +56,17 @@ TASKS = {
 }  # fmt: skip
 
 
+def _compile(path: Path) -> Any:
+    """Gymnasium's model. MuJoCo 4 deprecates `settotalmass`, in a line on stderr and a log file: it is done after."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    total, spec.compiler.settotalmass = spec.compiler.settotalmass, -1.0
+    model = spec.compile()
+    if total > 0.0:
+        mujoco.mj_setTotalmass(model, total)
+        mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
+
+
 class Locomotion(MujocoEnv):
     """One of `TASKS`, by its Gymnasium id. Observation: qpos without x, then qvel."""
 
@@ -74,7 +86,7 @@ class Locomotion(MujocoEnv):
             raise unknown_name("environment", task, TASKS)
         self.task = TASKS[task]
         assets = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
-        model = mujoco.MjModel.from_xml_path(str(assets / self.task.asset))
+        model = _compile(assets / self.task.asset)
         low, high = model.actuator_ctrlrange.astype(np.float32).T
         super().__init__(
             model, num_envs, unbounded(model.nq + model.nv - 1), gymnasium.spaces.Box(low, high, dtype=np.float32),
@@ -106,7 +118,7 @@ class Locomotion(MujocoEnv):
         if task.height is None:
             return np.ones(self.num_envs, bool)
         height, angle = self.qpos[:, 1], self.qpos[:, 2]
-        healthy = (task.height[0] < height) & (height < task.height[1])
+        healthy: Array = (task.height[0] < height) & (height < task.height[1])
         healthy &= (task.angle[0] < angle) & (angle < task.angle[1])
         if task.state < INFINITY:
             healthy &= (np.abs(self.qpos[:, 2:]) < task.state).all(axis=1)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rewind.data.catalogue import Entry, catalogue
-from rewind.errors import RewindError, UsageError, require, unknown_name
+from rewind.errors import UsageError, require, unknown_name
 
 if TYPE_CHECKING:
     from gymnasium.vector import VectorEnv
 
     from rewind.envs.vector import ArrayEnv
 
+OWN = "rewind/"
 FAST = ("Hopper-v4", "HalfCheetah-v4", "Walker2d-v4")
 # Gymnasium-Robotics' environments that tell it by their names
 ROBOTICS = ("Adroit", "FrankaKitchen", "Fetch", "Hand", "PointMaze_", "AntMaze_")
@@ -38,28 +40,38 @@ def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) 
     """
     known = known_task(name)
     chosen = name if known is None else known.environment
-    env = _fast(chosen, num_envs, options) or _any(name, chosen, num_envs, options)
+    env = _array_env(chosen, num_envs, options) or _any(name, chosen, num_envs, options)
     if seed is not None:
         env.reset(seed=seed)
     return env
 
 
-def _fast(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
-    if name not in FAST:
-        return None
-    require("gymnasium", "envs")
-    from rewind.envs.locomotion import Locomotion
+def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
+    """One of the fast ones, or None. Not through Gymnasium, which calls every -v0 and -v4 out of date."""
+    gymnasium = require("gymnasium", "envs")
+    from rewind.envs.register import register
 
-    return Locomotion(name, num_envs, **options)
+    register()
+    if name not in FAST and not (name.startswith(OWN) and name in gymnasium.registry):
+        return None
+    spec = gymnasium.spec(name)
+    options = {"max_episode_steps": spec.max_episode_steps, **options}
+    env: ArrayEnv
+    if name in FAST:
+        from rewind.envs.locomotion import Locomotion
+
+        env = Locomotion(name, num_envs, **options)
+    else:
+        module, kind = spec.vector_entry_point.split(":")
+        env = getattr(import_module(module), kind)(num_envs, **{**spec.kwargs, **options})
+    env.spec = spec
+    return env
 
 
 def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
     gymnasium = require("gymnasium", "envs")
     if name.startswith(ROBOTICS):
         gymnasium.register_envs(require("gymnasium_robotics", "robotics"))
-    from rewind.envs.register import register
-
-    register()
     if ":" not in name and name not in gymnasium.registry:
         raise unknown_name(
             "environment",
@@ -69,8 +81,6 @@ def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> Vecto
         )
     try:
         env: VectorEnv[Any, Any, Any] = gymnasium.make_vec(name, num_envs=num_envs, **options)
-    except RewindError:
-        raise
     except (gymnasium.error.Error, ImportError) as error:
         raise UsageError(f"environment {asked!r} cannot be made: {error}") from error
     return env

@@ -18,12 +18,12 @@ Array = NDArray[Any]
 class Maze:
     """A grid of cells: `#` wall, `R` start, `G` goal, `.` free. The start's centre is the world's origin.
 
-        column  0 1 2 3 4
-        row 0   # # # # #
-        row 1   # R . . #     x grows with the column, y with the row: R is at (0, 0),
-        row 2   # # # . #     and with cells of 4 m G is at (0, 8)
-        row 3   # G . . #
-        row 4   # # # # #
+    column  0 1 2 3 4
+    row 0   # # # # #
+    row 1   # R . . #     x grows with the column, y with the row: R is at (0, 0),
+    row 2   # # # . #     and with cells of 4 m G is at (0, 8)
+    row 3   # G . . #
+    row 4   # # # # #
     """
 
     name: str
@@ -52,7 +52,8 @@ class Maze:
     @cached_property
     def start(self) -> Array:
         """(2,) row and column."""
-        return np.argwhere(self.grid == "R")[0]
+        start: Array = np.argwhere(self.grid == "R")[0]
+        return start
 
     @cached_property
     def goals(self) -> Array:

@@ -78,7 +78,7 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
     # What is the same for all.
 
-    def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:  # type: ignore[override]
+    def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         mask = np.ones(self.num_envs, bool)
         if options is not None and "reset_mask" in options:
             mask = np.asarray(options["reset_mask"])
@@ -147,7 +147,7 @@ class SingleEnv(gymnasium.Env[Array, Array]):
         self._np_random = self.vector.streams[0]  # one stream, whoever draws from it
         return observations[0], {}
 
-    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:  # type: ignore[override]
+    def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         observations, rewards, terminated, truncated, _ = self.vector.step(np.asarray(action)[None])
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), {}
 
