@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes.util
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -16,18 +13,10 @@ from rewind.errors import MissingExtra, UsageError, require
 __all__ = ["MujocoEnv", "mujoco"]
 
 
-def _choose_renderer() -> None:
-    """Where there is no screen, draw with EGL. MuJoCo decides once, when it is imported."""
-    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if sys.platform == "linux" and not screen and ctypes.util.find_library("EGL"):
-        os.environ.setdefault("MUJOCO_GL", "egl")
-
-
 if TYPE_CHECKING:
     import mujoco
     from mujoco.batch import Batch
 else:
-    _choose_renderer()
     mujoco = require("mujoco", "envs")
     try:
         from mujoco.batch import Batch

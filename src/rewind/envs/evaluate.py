@@ -158,7 +158,9 @@ def episode_seeds(seed: int | Sequence[int], runs: int, episodes: int) -> Array:
 
 def _plain(values: Array) -> Any:
     """Lists for JSON, which has no NaN."""
-    return np.where(np.isnan(values), None, values.astype(object)).tolist()
+    plain = values.astype(object)
+    plain[np.isnan(values)] = None
+    return plain.tolist()
 
 
 def _environment(name: str, runs: int, episodes: int, threads: int) -> tuple[Any, int]:
