@@ -51,6 +51,7 @@ def test_unknown_names_get_the_nearest(name, nearest):
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    pytest.importorskip("mujoco")
     monkeypatch.setitem(sys.modules, "gymnasium_robotics", None)
     with pytest.raises(MissingExtra, match=r"'gymnasium_robotics'.*rewind-rl\[robotics\]"):
         make("pen-cloned-v1")
@@ -73,6 +74,7 @@ def test_an_unknown_module_is_a_usage_error():
 
 
 def test_adroit_is_made_where_robotics_is_installed():
+    pytest.importorskip("mujoco")
     pytest.importorskip("gymnasium_robotics")
     env = make("pen-expert-v1", 1, seed=0)
     assert env.single_observation_space.shape == (45,)

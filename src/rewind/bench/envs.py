@@ -43,12 +43,13 @@ class BenchEnvs:
     """Also write the figures to this file."""
 
     def run(self) -> None:
-        figures: dict[str, Any] = {"machine": machine(), "copies": self.copies, "threads": self.threads}
+        figures: dict[str, Any] = {"machine": machine(), "copies": self.copies, "steps": self.steps}
+        figures["threads"] = self.threads
         figures["machine"]["mujoco"] = require("mujoco", "envs").__version__
         figures["stepping"] = {
             name: measure_stepping(name, self.copies, self.steps, self.threads) for name in ENVIRONMENTS
         }
-        figures["evaluation"] = measure_evaluation("Hopper-v4", self.runs, self.episodes, self.threads)
+        figures["evaluation"] = measure_evaluation("Hopper-v4", self.runs, self.episodes, self.steps, self.threads)
         print_figures(figures)
         if self.json is not None:
             write_json(self.json, figures)
@@ -88,24 +89,33 @@ def measure_stepping(name: str, copies: int, steps: int, threads: int = 0) -> di
     }
 
 
-def measure_evaluation(name: str, runs: int, episodes: int, threads: int = 0) -> dict[str, Any]:
-    """A whole evaluation of random linear policies, a small matrix product per step."""
+def measure_evaluation(name: str, runs: int, episodes: int, steps: int, threads: int = 0) -> dict[str, Any]:
+    """An evaluation of random linear policies, which end early; and the longest one there is, by its first steps."""
     evaluator = Evaluator(name, runs, episodes, threads=threads)
-    env = evaluator.env
-    shape = (runs, env.single_observation_space.shape[0], env.single_action_space.shape[0])
-    weights = np.random.default_rng(0).normal(0, 0.1, shape)
+    env: Any = make(name, runs * episodes, seed=0, threads=threads)  # copies that are over begin again: all are busy
+    weights = np.random.default_rng(0).normal(0, 0.1, (runs, env.observation_space.shape[1], env.action_space.shape[1]))
+
+    def act(observations: Any) -> Any:
+        return np.tanh(observations @ weights)
+
     begin = time.perf_counter()
-    result = evaluator(lambda observations: np.tanh(observations @ weights))
+    result = evaluator(act)
     seconds = time.perf_counter() - begin
-    steps = int(result.lengths.sum())
+    observations, _ = env.reset(seed=0)
+    begin = time.perf_counter()
+    for _ in range(steps):
+        actions = act(observations.reshape(runs, episodes, -1)).reshape(env.action_space.shape)
+        observations, *_ = env.step(actions)
+    per_step = (time.perf_counter() - begin) / steps
+    horizon = evaluator.horizon or env.max_episode_steps
     return {
         "environment": name,
         "runs": runs,
         "episodes": episodes,
         "seconds": seconds,
-        "steps": steps,
-        "steps_per_second": steps / seconds,
-        "full_length_seconds": seconds / steps * runs * episodes * (evaluator.horizon or 0),
+        "steps": int(result.lengths.sum()),
+        "longest_seconds": per_step * horizon,
+        "longest_steps": runs * episodes * horizon,
     }
 
 
@@ -125,5 +135,6 @@ def print_figures(figures: dict[str, Any]) -> None:
     print(table(rows))
     evaluation = figures["evaluation"]
     print(f"\nevaluation of {evaluation['runs']} runs x {evaluation['episodes']} episodes on ", end="")
-    print(f"{evaluation['environment']}: {evaluation['seconds']:.2f} s for {evaluation['steps']:,} steps; ", end="")
-    print(f"about {evaluation['full_length_seconds']:.0f} s when no episode ends early")
+    print(f"{evaluation['environment']}: {evaluation['seconds']:.2f} s for random policies ", end="")
+    print(f"({evaluation['steps']:,} steps), {evaluation['longest_seconds']:.1f} s when no episode ends early ", end="")
+    print(f"({evaluation['longest_steps']:,} steps, from the first {figures['steps']} of each)")

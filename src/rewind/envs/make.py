@@ -71,6 +71,7 @@ def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | 
 def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
     gymnasium = require("gymnasium", "envs")
     if name.startswith(ROBOTICS):
+        require("mujoco", "robotics")
         gymnasium.register_envs(require("gymnasium_robotics", "robotics"))
     if ":" not in name and name not in gymnasium.registry:
         raise unknown_name(
@@ -81,6 +82,6 @@ def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> Vecto
         )
     try:
         env: VectorEnv[Any, Any, Any] = gymnasium.make_vec(name, num_envs=num_envs, **options)
-    except (gymnasium.error.Error, ImportError) as error:
-        raise UsageError(f"environment {asked!r} cannot be made: {error}") from error
+    except Exception as error:  # whatever somebody's constructor raises
+        raise UsageError(f"environment {asked!r} cannot be made: {type(error).__name__}: {error}") from error
     return env
