@@ -53,6 +53,7 @@ bench: $(STAMP)  ## the memory's cost, as ratios in one run
 pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind toy --out docs/images
 	$(BIN)/rewind sweeps --out docs/images
+	$(BIN)/rewind mazes --out docs/images
 
 clean:  ## forget everything that was built
 	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.bench.envs import BenchEnvs
 from rewind.bench.memory import BenchMemory
 from rewind.bench.peers import BenchPeers
 from rewind.bench.train import BenchTrain
 from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
-from rewind.report.commands import Sweeps
+from rewind.report.commands import Mazes, Sweeps
 
 if TYPE_CHECKING:
     import tyro
@@ -58,6 +59,7 @@ class Bench:
         Annotated[BenchMemory, command("memory")]
         | Annotated[BenchPeers, command("peers")]
         | Annotated[BenchTrain, command("train")]
+        | Annotated[BenchEnvs, command("envs")]
     )
 
     def run(self) -> None:
@@ -67,6 +69,7 @@ class Bench:
 Command = (
     Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
+    | Annotated[Mazes, command("mazes")]
     | Annotated[data_commands.Inspect, command("inspect")]
     | Annotated[Data, command("data")]
     | Annotated[Bench, command("bench")]

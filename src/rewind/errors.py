@@ -39,9 +39,12 @@ def require(module: str, extra: str) -> ModuleType:
         ) from error
 
 
-def unknown_name(what: str, name: object, known: Iterable[str]) -> UsageError:
-    """The error for a name that is not in a table, with the nearest ones that are."""
+def unknown_name(what: str, name: object, known: Iterable[str], where: str | None = None) -> UsageError:
+    """The error for a name that is not in a table, with the nearest ones that are.
+
+    where: what lists the known ones, where they are too many to be printed
+    """
     known = sorted(known)
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
-    return UsageError(f"unknown {what} {name!r}: {hint}known: {', '.join(known)}")
+    return UsageError(f"unknown {what} {name!r}: {hint}{where or 'known: ' + ', '.join(known)}")

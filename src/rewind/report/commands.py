@@ -1,12 +1,14 @@
-"""`rewind sweeps`: a picture for newcomers."""
+"""`rewind sweeps` and `rewind mazes`: pictures for newcomers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from rewind.envs.mazes import MAZES
 from rewind.errors import UsageError
 from rewind.memory import TrajectoryReplay
+from rewind.report.maze_plot import draw_mazes
 from rewind.report.sweeps_plot import draw_sweeps, example
 
 
@@ -31,4 +33,16 @@ class Sweeps:
         if memory.dynamic:
             raise UsageError(f"priority {self.priority} ranks by the critics' uncertainty, and nothing is learned here")
         for path in draw_sweeps(memory, self.steps, self.slots, self.out):
+            print(f"wrote {path}")
+
+
+@dataclass
+class Mazes:
+    """Draw the mazes from above: for evaluation and for data, with AntMaze's goals."""
+
+    out: Path = Path("mazes")
+    """Folder for maze_umaze.png and the others."""
+
+    def run(self) -> None:
+        for path in draw_mazes(MAZES.values(), self.out):
             print(f"wrote {path}")

@@ -1,0 +1,116 @@
+"""Environments on `mujoco.batch`: many simulations of one model, stepped on a thread pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode
+
+from rewind.envs.vector import Array, ArrayEnv
+from rewind.errors import MissingExtra, UsageError, require
+
+__all__ = ["MujocoEnv", "mujoco"]
+
+
+if TYPE_CHECKING:
+    import mujoco
+    from mujoco.batch import Batch
+else:
+    mujoco = require("mujoco", "envs")
+    try:
+        from mujoco.batch import Batch
+    except ImportError as error:
+        raise MissingExtra(
+            f"this needs mujoco 4.0 or later, for mujoco.batch, and {mujoco.__version__} is installed: "
+            "pip install --upgrade 'rewind-rl[envs]'"
+        ) from error
+
+
+class MujocoEnv(ArrayEnv):
+    """A model, simulated `num_envs` times. Results are the same bits at any number of threads.
+
+    frame_skip: simulation steps per action
+    threads: of the simulator, 0 for all cores
+    qpos, qvel, ctrl: (num_envs, ...) live views of all simulations
+    """
+
+    metadata: dict[str, Any] = {**ArrayEnv.metadata, "render_modes": ["rgb_array"]}  # noqa: RUF012
+    camera: str | int = -1  # what `render` looks through, a camera of the model
+
+    def __init__(
+        self,
+        model: Any,
+        num_envs: int,
+        observation_space: gymnasium.spaces.Box,
+        action_space: gymnasium.spaces.Box,
+        frame_skip: int,
+        max_episode_steps: int | None,
+        autoreset_mode: AutoresetMode | str,
+        threads: int,
+        render_mode: str | None,
+    ) -> None:
+        super().__init__(num_envs, observation_space, action_space, max_episode_steps, autoreset_mode)
+        if render_mode not in (None, "rgb_array"):
+            raise UsageError(f"unknown render_mode {render_mode!r}: expected None or 'rgb_array'")
+        self.model, self.frame_skip, self.render_mode = model, frame_skip, render_mode
+        self.dt = model.opt.timestep * frame_skip
+        self.metadata["render_fps"] = round(1.0 / self.dt)
+        self.batch = Batch(model, num_envs, threads)
+        self.qpos, self.qvel, self.ctrl = (self.batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
+        self._renderer: Any = None
+
+    def set_state(self, ids: Array, qpos: Array, qvel: Array) -> None:
+        """Reset the simulations `ids`, then put them into this state, as Gymnasium's `reset` does.
+
+        qpos: (ids, position)
+        qvel: (ids, velocity)
+        """
+        self.batch.reset(ids, stage=mujoco.mjtStage.mjSTAGE_NONE)
+        self.qpos[ids], self.qvel[ids] = qpos, qvel
+        self.batch.forward(ids)
+
+    def simulate(self, ctrl: Array, ids: Array | None) -> None:
+        """Apply controls for one action's time. Idle simulations keep their state, whatever their controls."""
+        self.ctrl[:] = ctrl
+        if ids is None or len(ids):
+            self.batch.step(ids, nstep=self.frame_skip)
+
+    def render(self) -> tuple[Array, ...] | None:
+        if self.render_mode is None:
+            return None
+        return tuple(self.frame(index) for index in range(self.num_envs))
+
+    def frame(self, index: int = 0, height: int = 480, width: int = 480, camera: str | int | None = None) -> Array:
+        """(height, width, 3) uint8: how simulation `index` looks."""
+        if self._renderer is None or (self._renderer.height, self._renderer.width) != (height, width):
+            self._close_renderer()
+            self._renderer = self._make_renderer(height, width)
+        data = self.batch.get_data(index)
+        mujoco.mj_forward(self.model, data)
+        self._renderer.update_scene(data, self.camera if camera is None else camera)
+        self._decorate(self._renderer.scene, index)
+        frame: Array = self._renderer.render()
+        return frame
+
+    def _decorate(self, scene: Any, index: int) -> None:
+        """Add to the picture what is no part of the model, such as a goal."""
+
+    def _make_renderer(self, height: int, width: int) -> Any:
+        self.model.vis.global_.offheight = max(self.model.vis.global_.offheight, height)
+        self.model.vis.global_.offwidth = max(self.model.vis.global_.offwidth, width)
+        try:
+            return mujoco.Renderer(self.model, height, width)
+        except Exception as error:  # whatever the platform's OpenGL raises
+            raise UsageError(
+                f"MuJoCo cannot draw here ({error}). Without a screen it needs libEGL, and MUJOCO_GL=egl in the "
+                "environment before MuJoCo is first imported; mazes can also be drawn by rewind.report.maze_plot"
+            ) from error
+
+    def _close_renderer(self) -> None:
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+
+    def close_extras(self, **kwargs: Any) -> None:
+        self._close_renderer()

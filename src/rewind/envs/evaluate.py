@@ -1,0 +1,199 @@
+"""Evaluation: all episodes of all runs at once, in one vector environment, with one policy call per step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data.catalogue import Entry
+from rewind.envs.make import known_task, make
+from rewind.errors import UsageError
+
+Array = NDArray[Any]
+Act = Callable[[Array], Any]
+MOST_COPIES = 256  # of an environment that is a Python object with a simulator of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What the episodes gave.
+
+    environment: its id, or the data set it was asked by
+    returns: (runs, episodes) undiscounted; NaN where the policy gave an action that is no number
+    lengths: (runs, episodes) steps
+    seeds: (runs, episodes) of the environments; each episode is the first of an environment with that seed
+    horizon: steps after which episodes were cut, None where the environment alone decides
+    reference: the returns that score 0 and 100, None where nobody has set them
+    """
+
+    environment: str
+    returns: Array
+    lengths: Array
+    seeds: Array
+    horizon: int | None
+    reference: tuple[float, float] | None
+
+    @property
+    def scores(self) -> Array | None:
+        """(runs, episodes) 100 * (return - minimum) / (maximum - minimum), None without a reference."""
+        if self.reference is None:
+            return None
+        low, high = self.reference
+        return 100.0 * (self.returns - low) / (high - low)
+
+    @property
+    def score(self) -> Array:
+        """(runs,) what is reported of each run: its mean score, or its mean return without a reference."""
+        values = self.returns if self.scores is None else self.scores
+        return np.asarray(values.mean(axis=1))
+
+    def record(self) -> dict[str, Any]:
+        """Everything, for a JSON file."""
+        runs, episodes = self.returns.shape
+        return {
+            "environment": self.environment,
+            "runs": runs,
+            "episodes": episodes,
+            "horizon": self.horizon,
+            "reference": self.reference,
+            "score": _plain(self.score),
+            "returns": _plain(self.returns),
+            "lengths": self.lengths.tolist(),
+            "seeds": self.seeds.tolist(),
+        }
+
+
+class Evaluator:
+    """An environment that is kept to play many evaluations.
+
+    env_name: a data set or a Gymnasium id, see `make`
+    horizon: cut episodes here, unless the environment does so before; default: the catalogue's horizon of that task,
+        or else the environment's own
+    threads: of the simulator, 0 for all cores; the results do not depend on it
+    """
+
+    def __init__(self, env_name: str, runs: int, episodes: int, horizon: int | None = None, threads: int = 0) -> None:
+        if runs < 1 or episodes < 1:
+            raise UsageError(f"{runs} runs with {episodes} episodes: there must be at least one of each")
+        self.env_name, self.runs, self.episodes = env_name, runs, episodes
+        known = known_task(env_name)
+        self.horizon = horizon if horizon is not None or known is None else known.horizon
+        self.env, self.together = _environment(env_name, runs, episodes, threads)
+        self.reference = _reference(known, self.env)
+
+    def __call__(self, act: Act, seed: int | Sequence[int] = 0) -> Evaluation:
+        """See `evaluate`."""
+        seeds = episode_seeds(seed, self.runs, self.episodes)
+        parts = [
+            self._play(act, seeds[:, begin : begin + self.together]) for begin in range(0, self.episodes, self.together)
+        ]
+        returns, lengths = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+        return Evaluation(self.env_name, returns, lengths, seeds, self.horizon, self.reference)
+
+    def _play(self, act: Act, seeds: Array) -> tuple[Array, Array]:
+        """One episode in each copy, until the last one is over; those that are over no longer count."""
+        observations, _ = self.env.reset(seed=[int(seed) for seed in seeds.flat])
+        returns, lengths = np.zeros(seeds.size), np.zeros(seeds.size, np.int64)
+        playing = np.ones(seeds.size, bool)
+        while playing.any() and (self.horizon is None or lengths.max() < self.horizon):
+            actions = self._actions(act, observations, seeds.shape)
+            lost = np.logical_not(np.isfinite(actions).all(axis=1))
+            if lost.any():
+                actions = np.where(lost[:, None], 0.0, actions)  # a run that broke must not break the simulator
+                returns[lost & playing] = np.nan
+            observations, rewards, terminated, truncated, _ = self.env.step(actions)
+            returns[playing] += rewards[playing]
+            lengths += playing
+            playing &= ~(terminated | truncated | lost)
+        return returns.reshape(seeds.shape), lengths.reshape(seeds.shape)
+
+    def _actions(self, act: Act, observations: Array, shape: tuple[int, ...]) -> Array:
+        actions = np.asarray(act(observations.reshape(*shape, -1)))
+        expected = (*shape, *(self.env.single_action_space.shape or ()))
+        if actions.shape != expected:
+            raise UsageError(
+                f"the policy gave actions of shape {actions.shape}; {self.env_name} takes (runs, episodes, action) = "
+                f"{expected} and gives observations of {observations.shape[-1]} numbers"
+            )
+        return actions.reshape(len(observations), -1)
+
+
+def evaluate(
+    act: Act,
+    env_name: str,
+    runs: int = 1,
+    episodes: int = 10,
+    seed: int | Sequence[int] = 0,
+    horizon: int | None = None,
+    threads: int = 0,
+) -> Evaluation:
+    """Play `episodes` episodes of each of `runs` policies. The same arguments give the same numbers.
+
+    act: (runs, episodes, observation) -> (runs, episodes, action), deterministic; where states are normalised it
+        does that itself. It sees every episode at every step, also those that are over: shapes never change
+    seed: episode e of run r does not depend on how many runs and episodes there are; a sequence has one seed per run
+    horizon, threads: see `Evaluator`, which keeps its environment for the next evaluation
+    """
+    evaluator = Evaluator(env_name, runs, episodes, horizon, threads)
+    try:
+        return evaluator(act, seed)
+    finally:
+        evaluator.env.close()
+
+
+def episode_seeds(seed: int | Sequence[int], runs: int, episodes: int) -> Array:
+    """(runs, episodes) one seed for each episode's environment."""
+    if isinstance(seed, int):
+        sources = [np.random.SeedSequence(seed, spawn_key=(run,)) for run in range(runs)]
+    elif len(seed) == runs:
+        sources = [np.random.SeedSequence(one) for one in seed]
+    else:
+        raise UsageError(f"{len(seed)} seeds for {runs} runs: give one number, or one for each run")
+    return np.stack([source.generate_state(episodes) for source in sources]).astype(np.int64)
+
+
+def _plain(values: Array) -> Any:
+    """Lists for JSON, which has no NaN."""
+    plain = values.astype(object)
+    plain[np.isnan(values)] = None
+    return plain.tolist()
+
+
+def _environment(name: str, runs: int, episodes: int, threads: int) -> tuple[Any, int]:
+    """The vector environment, and how many episodes of each run it plays together."""
+    from rewind.envs.vector import ArrayEnv
+
+    probe = make(name, 1)
+    probe.close()
+    if not isinstance(probe, ArrayEnv):
+        _check_spaces(name, probe)
+        most = max(1, MOST_COPIES // runs)
+        together = max(n for n in range(1, episodes + 1) if episodes % n == 0 and n <= most)
+        return make(name, runs * together), together
+    options: dict[str, Any] = {"autoreset_mode": "Disabled"}
+    if hasattr(probe, "batch"):
+        options["threads"] = threads
+    return make(name, runs * episodes, **options), episodes
+
+
+def _check_spaces(name: str, env: Any) -> None:
+    from gymnasium.spaces import Box
+
+    for what in ("observation", "action"):
+        space = getattr(env, f"single_{what}_space")
+        if not isinstance(space, Box) or len(space.shape) != 1:
+            raise UsageError(
+                f"{name} has {what}s of {space}; evaluation needs vectors: "
+                "register it with a wrapper that flattens them"
+            )
+
+
+def _reference(known: Entry | None, env: Any) -> tuple[float, float] | None:
+    if known is not None:
+        return known.minimum_score, known.maximum_score
+    own: tuple[float, float] | None = getattr(env, "reference_scores", None)
+    return own

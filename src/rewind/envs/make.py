@@ -1,0 +1,87 @@
+"""`make`: an environment by its name, the fast one where there is one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rewind.data.catalogue import Entry, catalogue
+from rewind.errors import UsageError, require, unknown_name
+
+if TYPE_CHECKING:
+    from gymnasium.vector import VectorEnv
+
+    from rewind.envs.vector import ArrayEnv
+
+OWN = "rewind/"
+FAST = ("Hopper-v4", "HalfCheetah-v4", "Walker2d-v4")
+# Gymnasium-Robotics' environments that tell it by their names
+ROBOTICS = ("Adroit", "FrankaKitchen", "Fetch", "Hand", "PointMaze_", "AntMaze_")
+
+
+def known_task(name: str) -> Entry | None:
+    """A catalogued data set that is evaluated on `name`: a data set, a rebuilt one, or an environment's id."""
+    for known in catalogue().values():
+        if name in (known.name, known.rebuilt, known.environment):
+            return known
+    return None
+
+
+def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) -> VectorEnv[Any, Any, Any]:
+    """`num_envs` copies of an environment.
+
+    Hopper, HalfCheetah and Walker2d `-v4`, and all of Rewind's own, are arrays of simulations (`ArrayEnv`). Others
+    come from `gymnasium.make_vec`.
+
+    name: a data set (its environment is meant), or a Gymnasium id: `hopper-medium-v2`, `rewind/AntMaze-umaze-v2`,
+        `AdroitHandPen-v1`, or `package:Own-v0`, where importing the package registers it
+    seed: of copy 0; copy i has seed + i. With a seed the environment comes reset
+    options: for the environment's constructor
+    """
+    known = known_task(name)
+    chosen = name if known is None else known.environment
+    env = _array_env(chosen, num_envs, options) or _any(name, chosen, num_envs, options)
+    if seed is not None:
+        env.reset(seed=seed)
+    return env
+
+
+def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
+    """One of the fast ones, or None. Not through Gymnasium, which calls every -v0 and -v4 out of date."""
+    gymnasium = require("gymnasium", "envs")
+    from rewind.envs.register import register
+
+    register()
+    if name not in FAST and not (name.startswith(OWN) and name in gymnasium.registry):
+        return None
+    spec = gymnasium.spec(name)
+    options = {"max_episode_steps": spec.max_episode_steps, **options}
+    env: ArrayEnv
+    if name in FAST:
+        from rewind.envs.locomotion import Locomotion
+
+        env = Locomotion(name, num_envs, **options)
+    else:
+        module, kind = spec.vector_entry_point.split(":")
+        env = getattr(import_module(module), kind)(num_envs, **{**spec.kwargs, **options})
+    env.spec = spec
+    return env
+
+
+def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
+    gymnasium = require("gymnasium", "envs")
+    if name.startswith(ROBOTICS):
+        require("mujoco", "robotics")
+        gymnasium.register_envs(require("gymnasium_robotics", "robotics"))
+    if ":" not in name and name not in gymnasium.registry:
+        raise unknown_name(
+            "environment",
+            asked,
+            {*gymnasium.registry, *catalogue()},
+            where="data sets: rewind data list; environments: gymnasium.pprint_registry()",
+        )
+    try:
+        env: VectorEnv[Any, Any, Any] = gymnasium.make_vec(name, num_envs=num_envs, **options)
+    except Exception as error:  # whatever somebody's constructor raises
+        raise UsageError(f"environment {asked!r} cannot be made: {type(error).__name__}: {error}") from error
+    return env

@@ -1,0 +1,125 @@
+"""What can be said of an agent when there is no simulator: how its critic and its policy stand to the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.arrays import to_numpy
+from rewind.compiled import compiled
+from rewind.data import Trajectories
+from rewind.errors import DataError, UsageError
+
+Array = NDArray[Any]
+NEGLIGIBLE = 0.01  # what a time-out may cut off a Monte-Carlo return, as a share of an endless one
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """td_error: mean |r + discount * Q(s', pi(s')) - Q(s, a)|
+    td_bias: the same without the bars: above zero, the critic still rises
+    value_correlation: of Q(s, a) with the Monte-Carlo return of the data; NaN where either is constant
+    value_bias: mean Q(s, a) - Monte-Carlo return: above zero, the policy is better than the data, or Q too large
+    action_distance: mean |pi(s) - a|, Euclidean
+    rows: how many transitions were looked at
+    value_rows: how many of them have a Monte-Carlo return; without any, the value figures are NaN
+    """
+
+    td_error: float
+    td_bias: float
+    value_correlation: float
+    value_bias: float
+    action_distance: float
+    rows: int
+    value_rows: int
+
+
+def diagnose(
+    q: Callable[[Array, Array], Any],
+    act: Callable[[Array], Any],
+    data: Trajectories,
+    discount: float = 0.99,
+    rows: int = 10_000,
+    seed: int = 0,
+) -> Diagnostics:
+    """Look at `rows` random transitions, or at all where there are fewer.
+
+    q: (rows, observation), (rows, action) -> (rows,)
+    act: (rows, observation) -> (rows, action)
+    data: as it was trained on: the rewards after their transform; q and act normalise states themselves
+    """
+    chosen = _choose(data, rows, seed)
+    observations, actions = data.observations[chosen], data.actions[chosen]
+    trajectory = data.trajectory_of(chosen)
+    last = data.starts[trajectory] + data.lengths[trajectory] - 1
+    terminal = data.terminated[trajectory] & (chosen == last)
+    successors = data.successors(chosen)
+    values = _flat("q", q(observations, actions), len(chosen))
+    bootstrap = _flat("q", q(successors, to_numpy(act(successors))), len(chosen))
+    errors = data.rewards[chosen] + discount * np.where(terminal, 0.0, bootstrap) - values
+    returns = monte_carlo(data, discount)[chosen]
+    known = np.isfinite(returns)
+    distances = np.linalg.norm((to_numpy(act(observations)) - actions).reshape(len(chosen), -1), axis=1)
+    return Diagnostics(
+        td_error=float(np.abs(errors).mean()),
+        td_bias=float(errors.mean()),
+        value_correlation=_correlation(values[known], returns[known]),
+        value_bias=float((values - returns)[known].mean()) if known.any() else float("nan"),
+        action_distance=float(distances.mean()),
+        rows=len(chosen),
+        value_rows=int(known.sum()),
+    )
+
+
+def monte_carlo(data: Trajectories, discount: float) -> Array:
+    """(rows,) discounted sum of the rewards from each row on, float64.
+
+    NaN where a time-out cut off so much that it would show: rows with discount^(steps left) above 1% in trajectories
+    that no terminal ended.
+    """
+    return _discounted(data.rewards.astype(np.float64), data.starts, data.lengths, data.terminated, discount)
+
+
+@compiled
+def _discounted(rewards: Array, starts: Array, lengths: Array, terminated: Array, discount: float) -> Array:
+    returns = np.full(rewards.size, np.nan)
+    for group in range(lengths.size):
+        total, tail = 0.0, 1.0  # tail: what a reward after the last row would count here
+        for row in range(starts[group] + lengths[group] - 1, starts[group] - 1, -1):
+            total = rewards[row] + discount * total
+            tail *= discount
+            if terminated[group] or tail <= NEGLIGIBLE:
+                returns[row] = total
+    return returns
+
+
+def _choose(data: Trajectories, rows: int, seed: int) -> Array:
+    """Rows that are transitions, without repetition, in their order."""
+    if rows < 1:
+        raise UsageError(f"rows is {rows}; at least one must be looked at")
+    replayable = np.ones(data.rows, bool)
+    replayable[data.starts + data.lengths - 1] = data.terminated | data.final_known
+    candidates = np.flatnonzero(replayable)
+    if not len(candidates):
+        raise DataError("the data has no transition with a known successor")
+    stream = np.random.default_rng(seed)
+    chosen: Array = stream.choice(candidates, min(rows, len(candidates)), replace=False)
+    return np.sort(chosen)
+
+
+def _flat(name: str, values: Any, rows: int) -> Array:
+    values = np.asarray(to_numpy(values), np.float64)
+    if values.size != rows:
+        raise UsageError(f"{name} gave shape {values.shape} for {rows} rows; expected ({rows},)")
+    flat: Array = values.reshape(rows)
+    return flat
+
+
+def _correlation(left: Array, right: Array) -> float:
+    if len(left) < 2 or left.std() == 0.0 or right.std() == 0.0:
+        return float("nan")
+    return float(np.corrcoef(left, right)[0, 1])

@@ -1,0 +1,32 @@
+"""Rewind's own environments, under their Gymnasium ids."""
+
+from __future__ import annotations
+
+import gymnasium
+
+from rewind.data.catalogue import catalogue
+
+# What PointMaze is cut at. AntMaze's horizons are D4RL's and stand in the catalogue.
+POINT_HORIZONS = {"umaze": 150, "medium": 300, "large": 400}
+GOALS = {"v0": "environment", "v2": "reset"}  # when AntMaze draws its goal
+
+
+def register() -> None:
+    """Make the ids known to Gymnasium; twice is as good as once."""
+    for maze, horizon in POINT_HORIZONS.items():
+        _register(f"rewind/PointMaze-{maze}-v0", "pointmaze", "PointMaze", horizon, {"maze": maze})
+    ants = {known.environment: known.horizon for known in catalogue().values() if known.suite == "antmaze"}
+    for name, horizon in ants.items():
+        _, maze, version = name.split("-")
+        _register(name, "antmaze", "AntMaze", horizon, {"maze": maze, "goal": GOALS[version]})
+
+
+def _register(name: str, module: str, vector: str, horizon: int, options: dict[str, str]) -> None:
+    if name not in gymnasium.registry:
+        gymnasium.register(
+            name,
+            entry_point=f"rewind.envs.{module}:single",
+            vector_entry_point=f"rewind.envs.{module}:{vector}",
+            max_episode_steps=horizon,
+            kwargs=options,
+        )

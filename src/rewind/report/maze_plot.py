@@ -1,0 +1,90 @@
+"""Mazes from above, and what was walked in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.envs.mazes import Maze
+from rewind.errors import require
+from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styled
+
+Array = NDArray[Any]
+WALL = "#C9CED6"
+ANT_CELL, ANT_REACHED = 4.0, 0.5
+GOAL_SPREAD = 1.5  # metres beyond the cell's centre, on each axis, within which AntMaze draws its goal
+
+
+def draw_maze(axes: Any, maze: Maze, cell: float) -> None:
+    """Walls and the start. The axes are in metres, marked at the cells' centres, y upward.
+
+    cell: metres, 4 for AntMaze and 1 for PointMaze
+    """
+    patches = require("matplotlib.patches", "plot")
+    left, right, bottom, top = maze.bounds(cell)
+    axes.set_aspect("equal")
+    axes.set(xlim=(left, right), ylim=(bottom, top), xlabel="x in m", ylabel="y in m")
+    axes.set(xticks=np.arange(left + cell / 2, right, cell)[1:-1], yticks=np.arange(bottom + cell / 2, top, cell)[1:-1])
+    for x, y in maze.centres(np.argwhere(maze.walls), cell):
+        place = (x - cell / 2, y - cell / 2)
+        axes.add_patch(patches.Rectangle(place, cell, cell, facecolor=WALL, edgecolor=WALL, linewidth=0.5))
+    axes.plot(0, 0, marker="o", color=BLUE, markersize=8)
+    axes.annotate("start", (0, 0), (0, 7), textcoords="offset points", ha="center", color=BLUE, fontsize=10)
+
+
+def draw_goals(axes: Any, goals: Array, radius: float) -> None:
+    """goals: (goals, 2) centres; radius: within which the reward is given"""
+    patches = require("matplotlib.patches", "plot")
+    for goal in np.atleast_2d(goals):
+        axes.add_patch(patches.Circle(goal, radius, facecolor=GREEN, edgecolor="none", alpha=0.8, zorder=3))
+
+
+def draw_paths(axes: Any, paths: Iterable[Array], colour: str = INK, label: str | None = None) -> None:
+    """paths: (steps, 2) or wider, x and y first; each ends in a dot"""
+    for number, path in enumerate(paths):
+        axes.plot(path[:, 0], path[:, 1], color=colour, linewidth=1.2, alpha=0.7, label=None if number else label)
+        axes.plot(*path[-1, :2], marker=".", color=colour)
+
+
+def maze_figure(
+    maze: Maze, cell: float, goals: Array | None = None, radius: float = 0.5, paths: Sequence[Array] = ()
+) -> Any:
+    """One maze from above, with goals and paths where there are any."""
+    left, right, bottom, top = maze.bounds(cell)
+    width = 5.0 * max(0.7, (right - left) / (top - bottom))
+    figure = new_figure(width, 5.0)
+    axes = figure.add_subplot()
+    draw_maze(axes, maze, cell)
+    if goals is not None:
+        draw_goals(axes, goals, radius)
+    draw_paths(axes, paths)
+    axes.set_title(maze.name, loc="left", fontweight="bold", fontsize=13)
+    return figure
+
+
+def draw_mazes(mazes: Iterable[Maze], folder: Path) -> list[Path]:
+    """AntMaze's mazes as files: the square its goal is drawn from, and how near the ant must come."""
+    written = []
+    with styled():
+        for maze in mazes:
+            written += save(_ant_figure(maze), folder, f"maze_{maze.name.replace('-', '_')}")
+    return written
+
+
+def _ant_figure(maze: Maze) -> Any:
+    patches = require("matplotlib.patches", "plot")
+    centres = maze.centres(maze.goals, ANT_CELL)
+    figure = maze_figure(maze, ANT_CELL, centres + GOAL_SPREAD / 2, ANT_REACHED)
+    axes = figure.axes[0]
+    for centre in centres:
+        square = patches.Rectangle(centre, GOAL_SPREAD, GOAL_SPREAD, facecolor="none", edgecolor=GREEN, linewidth=1.5)
+        axes.add_patch(square)
+        below = (centre[0] + GOAL_SPREAD / 2, centre[1] - 0.25)
+        axes.annotate("goal", below, ha="center", va="top", color=GREEN, fontsize=10)
+    note = "one goal, for evaluation" if len(centres) == 1 else "for collecting data"
+    axes.set_title(note, loc="right", fontsize=9.5, color=GREY)
+    return figure
