@@ -8,9 +8,11 @@ jnp = pytest.importorskip("jax.numpy")
 pytest.importorskip("equinox")
 
 from point_data import data_score, point_data, score
+from rewind.agents.networks import value
 from rewind.data import from_d4rl
 from rewind.data.episodes import from_episodes
 from rewind.training import View, make_runs, train
+from rewind.training.group import Group
 
 POINTS = point_data(300)
 STEPS = 3000
