@@ -6,10 +6,10 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco.batch")
 
-from rewind.data.catalogue import catalogue  # noqa: E402
-from rewind.envs import make  # noqa: E402
-from rewind.envs.antmaze import AntMaze  # noqa: E402
-from rewind.errors import UsageError  # noqa: E402
+from rewind.data.catalogue import catalogue
+from rewind.envs import make
+from rewind.envs.antmaze import AntMaze
+from rewind.errors import UsageError
 
 IDS = sorted({known.environment for known in catalogue().values() if known.suite == "antmaze"})
 GOALS = {"umaze": (0, 8), "medium": (20, 20), "large": (32, 24)}

@@ -8,10 +8,10 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from rewind.data.catalogue import normalised_score  # noqa: E402
-from rewind.envs import Evaluator, evaluate, evaluation_steps, paper_score  # noqa: E402
-from rewind.envs.evaluate import Evaluation, episode_seeds  # noqa: E402
-from rewind.errors import UsageError  # noqa: E402
+from rewind.data.catalogue import normalised_score
+from rewind.envs import Evaluator, evaluate, evaluation_steps, paper_score
+from rewind.envs.evaluate import Evaluation, episode_seeds
+from rewind.errors import UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -6,7 +6,7 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco.batch")
 
-from rewind.envs.locomotion import TASKS, Locomotion  # noqa: E402
+from rewind.envs.locomotion import TASKS, Locomotion
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

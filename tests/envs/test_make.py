@@ -7,9 +7,9 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from rewind.envs import make  # noqa: E402
-from rewind.envs.vector import ArrayEnv  # noqa: E402
-from rewind.errors import MissingExtra, UsageError  # noqa: E402
+from rewind.envs import make
+from rewind.envs.vector import ArrayEnv
+from rewind.errors import MissingExtra, UsageError
 
 
 @pytest.mark.parametrize(

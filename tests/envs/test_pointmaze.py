@@ -5,8 +5,8 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from rewind.envs import make  # noqa: E402
-from rewind.envs.pointmaze import PointMaze  # noqa: E402
+from rewind.envs import make
+from rewind.envs.pointmaze import PointMaze
 
 IDS = [f"rewind/PointMaze-{maze}-v0" for maze in ("umaze", "medium", "large")]
 

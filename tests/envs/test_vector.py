@@ -5,8 +5,8 @@ import pytest
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from rewind.envs.pointmaze import PointMaze  # noqa: E402
-from rewind.errors import UsageError  # noqa: E402
+from rewind.envs.pointmaze import PointMaze
+from rewind.errors import UsageError
 
 STILL = np.zeros((3, 2))
 

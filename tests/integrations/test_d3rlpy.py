@@ -9,16 +9,16 @@ from lambda_returns import lambda_return
 torch = pytest.importorskip("torch")
 pytest.importorskip("d3rlpy")
 
-from d3rlpy.algos import TD3PlusBCConfig  # noqa: E402
-from d3rlpy.dataset import InfiniteBuffer, MultiStepTransitionPicker, ReplayBuffer  # noqa: E402
-from d3rlpy.preprocessing import StandardRewardScaler  # noqa: E402
-from d3rlpy.torch_utility import TorchMiniBatch  # noqa: E402
+from d3rlpy.algos import TD3PlusBCConfig
+from d3rlpy.dataset import InfiniteBuffer, MultiStepTransitionPicker, ReplayBuffer
+from d3rlpy.preprocessing import StandardRewardScaler
+from d3rlpy.torch_utility import TorchMiniBatch
 
-import d3rlpy_td3_bc  # noqa: E402
-from point_data import point_data  # noqa: E402
-from rewind import DataError, TrajectoryReplay, UsageError  # noqa: E402
-from rewind.data import load  # noqa: E402
-from rewind.integrations.d3rlpy import TrajectoryBuffer, from_dataset, to_episodes, use_weighted_target  # noqa: E402
+import d3rlpy_td3_bc
+from point_data import point_data
+from rewind import DataError, TrajectoryReplay, UsageError
+from rewind.data import load
+from rewind.integrations.d3rlpy import TrajectoryBuffer, from_dataset, to_episodes, use_weighted_target
 
 BATCH = 8
 

@@ -8,9 +8,9 @@ from lambda_returns import lambda_return
 
 torch = pytest.importorskip("torch")
 
-import torch_td3_bc  # noqa: E402
-from point_data import point_data  # noqa: E402
-from rewind import TrajectoryReplay, WeightedTarget  # noqa: E402
+import torch_td3_bc
+from point_data import point_data
+from rewind import TrajectoryReplay, WeightedTarget
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from lambda_returns import lambda_return
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")
 
-from tensordict import TensorDict  # noqa: E402
-from torchrl.data import LazyMemmapStorage, LazyTensorStorage, ListStorage, TensorDictReplayBuffer  # noqa: E402
+from tensordict import TensorDict
+from torchrl.data import LazyMemmapStorage, LazyTensorStorage, ListStorage, TensorDictReplayBuffer
 
-import torchrl_sampler  # noqa: E402
-from point_data import point_data  # noqa: E402
-from rewind import DataError, TrajectoryReplay, UsageError, WeightedTarget  # noqa: E402
-from rewind.integrations.torchrl import TrajectorySampler, batch_of  # noqa: E402
+import torchrl_sampler
+from point_data import point_data
+from rewind import DataError, TrajectoryReplay, UsageError, WeightedTarget
+from rewind.integrations.torchrl import TrajectorySampler, batch_of
 
 BATCH = 8
 

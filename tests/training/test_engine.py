@@ -6,12 +6,12 @@ import pytest
 jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
 
-from rewind import DataError, TrajectoryReplay, UsageError  # noqa: E402
-from rewind.training import Run, Sampler, View, make_runs, train  # noqa: E402
-from rewind.training.group import Group  # noqa: E402
-from rewind.training.table import make_normaliser, make_table  # noqa: E402
-from rewind.training.train import groups_of  # noqa: E402
-from tests.helpers import make  # noqa: E402
+from rewind import DataError, TrajectoryReplay, UsageError
+from rewind.training import Run, Sampler, View, make_runs, train
+from rewind.training.group import Group
+from rewind.training.table import make_normaliser, make_table
+from rewind.training.train import groups_of
+from tests.helpers import make
 
 DATA = make(np.random.default_rng(0).integers(5, 25, 40), terminated=0.5, known=1.0)
 SMALL = {"hidden": (16, 16)}

@@ -107,14 +107,15 @@ def train_block(
     updates = indices.shape[0] // agent.period
     stride = MEASURED // agent.period if updates * agent.period % MEASURED == 0 else updates
 
-    def update(state: Any, rows: Any) -> tuple[Any, Any]:
-        state, _, disagreement = agent.update(state, table.batch(*rows, **sizes))
+    def update(state: Any, batch: Any) -> tuple[Any, Any]:
+        state, _, disagreement = agent.update(state, batch)
         return state, disagreement if uncertainty else None
 
     def updates_with_metrics(state: Any, rows: Any) -> tuple[Any, Any]:
-        silent, last = (jax.tree.map(lambda leaf, part=part: leaf[part], rows) for part in (slice(-1), -1))
+        batches = table.batch(*rows, **sizes)  # of all these updates at once: one gather instead of many
+        silent, last = (jax.tree.map(lambda leaf, part=part: leaf[part], batches) for part in (slice(-1), -1))
         state, before = jax.lax.scan(update, state, silent, unroll=max(1, min(unroll, stride - 1)))
-        state, metrics, disagreement = agent.update(state, table.batch(*last, **sizes))
+        state, metrics, disagreement = agent.update(state, last)
         metrics = {**metrics, "uncertainty": disagreement.mean()}
         return state, (metrics, jnp.concatenate([before, disagreement[None]]) if uncertainty else None)
 

@@ -23,6 +23,7 @@ from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
 from rewind.files import write_json
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
+from rewind.training.determinism import make_deterministic
 from rewind.training.engine import Outcome, device_kind, to_host
 from rewind.training.group import Group
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
@@ -67,6 +68,7 @@ class Options:
     tensorboard: bool = False
     wandb: str | None = None  # a W&B project
     device: str | None = None  # "cpu", "gpu"; None: what JAX prefers
+    deterministic: bool = False  # resume bit for bit on a GPU too, at some cost (docs/training.md)
     progress: bool = True
 
 
@@ -86,6 +88,8 @@ def train(
     options = Options(**{**vars(options), "out": None if options.out is None else Path(options.out)})
     if not runs:
         raise UsageError("no runs to train")
+    if options.deterministic:
+        make_deterministic(options.out)
     with jax.default_device(find_device(options.device)), stop_signals() as stop:
         session = _Session(load(dataset), list(runs), evaluate, options, stop)
         return session.train()
