@@ -107,8 +107,8 @@ class BenchTrain:
         def job() -> None:
             until = group.step + self.steps
             while group.step < until:
-                _, outcome = group.advance(until)
-                group.plan_ahead(until)
+                _, outcome = group.advance(group.step + group.block)
+                group.plan_ahead(group.step + group.block)  # the last one is for the next measurement
             np.asarray(outcome.alive)
 
         return job

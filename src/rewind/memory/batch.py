@@ -72,6 +72,7 @@ class Plan:
         return Plan(self.indices[rows], self.fresh[rows], self.trajectories[rows], self.first_step + step)
 
 
-def empty_plan(steps: int, batch_size: int, first_step: int) -> Plan:
+def empty_plan(steps: int, batch_size: int, dtype: Any = np.int64) -> Plan:
+    """A plan to be filled."""
     shape = (steps, batch_size)
-    return Plan(np.empty(shape, np.int64), np.zeros(shape, bool), np.empty(shape, np.int64), first_step)
+    return Plan(np.empty(shape, dtype), np.empty(shape, bool), np.empty(shape, dtype), 0)

@@ -67,9 +67,10 @@ class PrioritizedReplay(Replay):
         leaves = self._leaves[: self.store.rows]
         return np.asarray(leaves / leaves.sum())
 
-    def _plan(self, store: Store, steps: int, batch_size: int) -> Plan:
-        rows = find_leaves(self._tree, self._stream.take(steps * batch_size)).reshape(steps, batch_size)
-        return Plan(rows, np.ones(rows.shape, bool), store.trajectory_of(rows), self._step)
+    def _fill(self, plan: Plan, store: Store) -> None:
+        plan.indices[:] = find_leaves(self._tree, self._stream.take(plan.indices.size)).reshape(plan.indices.shape)
+        plan.trajectories[:] = store.trajectory_of(plan.indices)
+        plan.fresh[:] = True
 
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         if kind != "td_errors":

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rewind.arrays import to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError
-from rewind.memory.batch import Batch, Plan
+from rewind.memory.batch import Batch, Plan, empty_plan
 from rewind.memory.store import Store
 from rewind.memory.stream import UniformStream
 
@@ -73,13 +73,20 @@ class Replay(ABC):
         plan = self.plan(1, batch_size)
         return self.store.gather(plan.indices[0], plan.fresh[0], plan.trajectories[0])
 
-    def plan(self, steps: int, batch_size: int) -> Plan:
-        """The rows of the next `steps` batches."""
+    def plan(self, steps: int, batch_size: int, into: Plan | None = None) -> Plan:
+        """The rows of the next `steps` batches.
+
+        into: a plan of that shape that nobody needs any more, to be filled instead of a new one
+        """
         store = self.store
         for name, value in (("steps", steps), ("batch_size", batch_size)):
             if not (is_integer(value) and value > 0):
                 raise UsageError(f"{name} is {value!r}; expected a positive integer")
-        plan = self._plan(store, int(steps), int(batch_size))
+        if into is not None and into.indices.shape != (steps, batch_size):
+            raise UsageError(f"the plan to fill has shape {into.indices.shape}; expected {(steps, batch_size)}")
+        plan = empty_plan(int(steps), int(batch_size)) if into is None else into
+        plan.first_step = self._step
+        self._fill(plan, store)
         self._step += int(steps)
         self._last = plan
         return plan
@@ -185,7 +192,8 @@ class Replay(ABC):
         """Get ready to play from new data; on an error, leave everything as it was."""
 
     @abstractmethod
-    def _plan(self, store: Store, steps: int, batch_size: int) -> Plan: ...
+    def _fill(self, plan: Plan, store: Store) -> None:
+        """Decide the rows of all steps of an empty plan."""
 
     @abstractmethod
     def _feed(self, plan: Plan, values: Array, kind: str) -> None: ...

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories, load
 from rewind.data.catalogue import known_label
 from rewind.errors import DataError, UsageError, unknown_name
-from rewind.memory.batch import Plan, empty_plan
+from rewind.memory.batch import Plan
 from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REPLACEMENT, REUSE, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
 from rewind.memory.ragged import Ragged
@@ -171,7 +171,8 @@ class TrajectoryReplay(Replay):
     def _epoch_now(self) -> int:
         return self._epoch if self._pool is None else int(self._pool.counters[EPOCH_NOW])
 
-    def _plan(self, store: Store, steps: int, batch_size: int) -> Plan:
+    def _fill(self, plan: Plan, store: Store) -> None:
+        steps, batch_size = plan.indices.shape
         if self._slots is not None and len(self._slots.row) != batch_size:
             raise UsageError(
                 f"batch_size is {batch_size}, but {len(self._slots.row)} slots are in the middle of their sweeps; "
@@ -186,7 +187,7 @@ class TrajectoryReplay(Replay):
                     f"{batch_size} slots but only {playable} trajectories to play: some are played by several slots",
                 )
         pool = self._current_pool()
-        plan = empty_plan(steps, batch_size, self._step)
+        plan.fresh[:] = False
         stream, done = self._stream, 0
         while done < steps:
             stream.reserve(batch_size * NUMBERS_PER_SLOT)
@@ -203,7 +204,6 @@ class TrajectoryReplay(Replay):
             )
         if store.first:
             plan.trajectories[:] += store.first
-        return plan
 
     def reset(self) -> None:
         """Abandon all open sweeps; the next batch starts new ones and may have another size."""

@@ -33,13 +33,12 @@ class UniformReplay(Replay):
         super().add(episodes)
         self._prepare(None, self.store)
 
-    def _plan(self, store: Store, steps: int, batch_size: int) -> Plan:
-        chosen = (self._stream.take(steps * batch_size) * len(self._trajectories)).astype(np.int64)
+    def _fill(self, plan: Plan, store: Store) -> None:
+        chosen = (self._stream.take(plan.indices.size) * len(self._trajectories)).astype(np.int64)
         at = self._trajectories.take(chosen)
-        rows = chosen + self._offsets.take(at)
-        shape = (steps, batch_size)
-        trajectories = (at + np.int64(store.first)).reshape(shape)
-        return Plan(rows.reshape(shape), np.ones(shape, bool), trajectories, self._step)
+        plan.indices[:] = (chosen + self._offsets.take(at)).reshape(plan.indices.shape)
+        plan.trajectories[:] = (at + np.int64(store.first)).reshape(plan.indices.shape)
+        plan.fresh[:] = True
 
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         pass

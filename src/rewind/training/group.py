@@ -67,6 +67,7 @@ class Group:
             planned = self.planner.plan(steps)
         self._next = None
         outcome = self.engine.run(planned.indices, planned.fresh)
+        planned.used = outcome.alive
         self.feed()
         self._unfed = (planned.plans, outcome)
         self.step += steps

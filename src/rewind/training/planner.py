@@ -26,27 +26,39 @@ QUANTILES = 4  # visits are counted by quarter of the trajectories, ranked by re
 class Planned:
     """The plans of one block, of all runs."""
 
-    plans: list[Plan]
+    plans: list[Plan]  # views into the two arrays below
     indices: Array  # (runs, steps, batch) int32
     fresh: Array  # (runs, steps, batch) bool
     visits: Array  # (runs, QUANTILES) share of the rows that come from each quarter of the trajectories
     delay: Array  # (runs,) steps between the newest uncertainty the ranks knew and the middle of the plan
+    used: Any = None  # something that is ready when the device no longer reads the arrays
+
+
+def empty_block(runs: int, steps: int, batch_size: int) -> Planned:
+    shape = (runs, steps, batch_size)
+    indices, fresh, trajectories = np.empty(shape, np.int32), np.empty(shape, bool), np.empty(shape, np.int32)
+    plans = [Plan(indices[run], fresh[run], trajectories[run], 0) for run in range(runs)]
+    return Planned(plans, indices, fresh, np.empty((runs, QUANTILES)), np.zeros(runs))
 
 
 @compiled
-def pack(
-    indices: Array, fresh: Array, trajectories: Array, quantile: Array, rows: Array, starts: Array, visits: Array
-) -> None:
-    """A plan as the device wants it, and what it visits. In one loop, so that Python's lock is not held meanwhile."""
-    rows[:] = indices
-    starts[:] = fresh
+def count_visits(trajectories: Array, quantile: Array, visits: Array) -> None:
+    """The share of rows from each quarter of the trajectories, as seen in every tenth batch."""
     visits[:] = 0.0
-    for trajectory in trajectories.ravel():
-        visits[quantile[trajectory]] += 1.0 / trajectories.size
+    for step in range(0, trajectories.shape[0], 10):
+        for trajectory in trajectories[step]:
+            visits[quantile[trajectory]] += 1.0
+    visits /= visits.sum()
 
 
 class Planner:
-    """The memories of a group of runs."""
+    """The memories of a group of runs.
+
+    Blocks are filled in turns, and their memory is used again: a million steps of a hundred runs are 150 GB of plans,
+    and asking the system for fresh pages took most of the time of planning.
+    """
+
+    TURNS = 3  # one on the device, one waiting for it, one being filled
 
     def __init__(self, data: Trajectories, runs: Sequence[Run], batch_size: int, threads: int | None = None) -> None:
         self.memories: list[Memory] = [run.sampler.memory(run.seed) for run in runs]
@@ -58,24 +70,33 @@ class Planner:
         self._quantile = order * QUANTILES // len(order)
         self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="planner")
         self._fed_step = np.zeros(len(runs), np.int64)
+        self._blocks: dict[int, list[Planned]] = {}  # by number of steps, longest unused first
         self.seconds = 0.0  # spent planning and feeding so far
 
     def plan(self, steps: int) -> Planned:
+        block = self._next_block(steps)
         begin = time.perf_counter()
-        shape = (len(self.memories), steps, self.batch_size)
-        indices, fresh = np.empty(shape, np.int32), np.empty(shape, bool)
-        visits, delay = np.empty((len(self.memories), QUANTILES)), np.zeros(len(self.memories))
 
-        def one(run: int) -> Plan:
-            plan = self.memories[run].plan(steps, self.batch_size)
-            pack(plan.indices, plan.fresh, plan.trajectories, self._quantile, indices[run], fresh[run], visits[run])
+        def one(run: int) -> None:
+            plan = self.memories[run].plan(steps, self.batch_size, into=block.plans[run])
+            count_visits(plan.trajectories, self._quantile, block.visits[run])
             if self.dynamic[run]:
-                delay[run] = plan.first_step + steps / 2 - self._fed_step[run]
-            return plan
+                block.delay[run] = plan.first_step + steps / 2 - self._fed_step[run]
 
-        plans = list(self._pool.map(one, range(len(self.memories))))
+        list(self._pool.map(one, range(len(self.memories))))
         self.seconds += time.perf_counter() - begin
-        return Planned(plans, indices, fresh, visits, delay)
+        return block
+
+    def _next_block(self, steps: int) -> Planned:
+        blocks = self._blocks.setdefault(steps, [])
+        if len(blocks) < self.TURNS:
+            block = empty_block(len(self.memories), steps, self.batch_size)
+        else:
+            block = blocks.pop(0)
+            if block.used is not None:
+                block.used.block_until_ready()
+        blocks.append(block)
+        return block
 
     def feed(self, plans: Sequence[Plan | None], uncertainty: Array, alive: Array) -> None:
         """Hand back the critics' disagreement; a run that has died keeps its ranks."""
