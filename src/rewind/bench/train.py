@@ -12,6 +12,7 @@ import numpy as np
 
 from rewind.bench.memory import random_trajectories
 from rewind.bench.timing import machine, side_by_side
+from rewind.bench.torch_loop import torch_job
 from rewind.data import Trajectories
 from rewind.files import write_json
 from rewind.table import table
@@ -24,6 +25,7 @@ VARIANTS: dict[str, tuple[str, float]] = {
     "PTR (quality)": ("uqm_reward", 1.0),
     "PTR (uncertainty)": ("lower_uqm_unc", 1.0),
 }
+TORCH = "plain PyTorch loop"
 PAPER = {"TR": 1.039, "PTR (quality)": 1.029, "PTR (uncertainty)": 1.119}  # times the cost of uniform sampling
 
 
@@ -45,6 +47,8 @@ class BenchTrain:
     """Updates per measurement."""
     rounds: int = 7
     """How often everything is measured, in turns; the median counts."""
+    torch: bool = False
+    """Also measure TD3+BC as a plain PyTorch loop on the CPU, one run."""
     json: Path | None = None
     """Also write the figures to this file."""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -77,10 +81,14 @@ class BenchTrain:
             compiled[variant] = time.perf_counter() - begin
             jobs[variant]()  # what is slow only once is over
             groups[variant].planner.seconds = 0.0
-        begin = time.perf_counter()
+        if self.torch:
+            jobs[TORCH] = torch_job(data, self.steps, self.batch_size)
+            jobs[TORCH]()
         seconds = side_by_side(jobs, self.rounds)
+        plain = seconds.pop(TORCH, None)
         per_update = {name: s / self.steps * 1e6 for name, s in seconds.items()}
         return {
+            "torch_us_per_update": None if plain is None else plain / self.steps * 1e6,
             "us_per_update": per_update,
             "us_per_run_update": {name: us / runs for name, us in per_update.items()},
             "ratio_to_uniform": {name: us / per_update["uniform"] for name, us in per_update.items()},
@@ -141,3 +149,5 @@ def print_figures(figures: dict[str, Any], runs: int) -> None:
         for name, us in measured["us_per_update"].items()
     ]
     print(table(rows))
+    if measured["torch_us_per_update"] is not None:
+        print(f"a plain PyTorch loop, one run: {measured['torch_us_per_update']:.1f} us per update")

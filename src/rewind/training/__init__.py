@@ -1,6 +1,18 @@
 """Where memory and agents meet: many runs, planned on the host, trained in one program on the device."""
 
+from rewind.training.determinism import make_deterministic
 from rewind.training.spec import SAMPLERS, Run, Sampler, View, make_runs
 from rewind.training.train import Options, Stopped, Trained, train
 
-__all__ = ["SAMPLERS", "Options", "Run", "Sampler", "Stopped", "Trained", "View", "make_runs", "train"]
+__all__ = [
+    "SAMPLERS",
+    "Options",
+    "Run",
+    "Sampler",
+    "Stopped",
+    "Trained",
+    "View",
+    "make_deterministic",
+    "make_runs",
+    "train",
+]
