@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.compiled import compiled
+from rewind.compiled import HAVE_NUMBA, compiled
 
 Array = NDArray[Any]
 
@@ -66,13 +66,31 @@ def find_leaves(tree: Array, uniforms: Array) -> Array:
     nodes = np.ones(uniforms.size, np.int64)
     targets = uniforms * tree[1]
     while half > 1:
-        nodes *= 2
-        left = tree[nodes]
-        right = (targets >= left) & (tree[nodes + 1] > 0.0)
-        targets -= left * right
-        nodes += right
+        _step_down(tree, nodes, targets)
         half //= 2
     return nodes - tree.size // 2
+
+
+@compiled
+def _step_down_one_by_one(tree: Array, nodes: Array, targets: Array) -> None:
+    for index in range(nodes.size):
+        node = 2 * nodes[index]
+        left = tree[node]
+        right = targets[index] >= left and tree[node + 1] > 0.0
+        targets[index] -= left if right else 0.0
+        nodes[index] = node + right
+
+
+def _step_down_at_once(tree: Array, nodes: Array, targets: Array) -> None:
+    nodes *= 2
+    left = tree[nodes]
+    right = (targets >= left) & (tree[nodes + 1] > 0.0)
+    targets -= left * right
+    nodes += right
+
+
+# A loop without temporary arrays is the faster one when it is compiled, and hopeless when it is not.
+_step_down = _step_down_one_by_one if HAVE_NUMBA else _step_down_at_once
 
 
 @compiled

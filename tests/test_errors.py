@@ -1,0 +1,49 @@
+"""Missing parts of the installation are named."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rewind import MissingExtra, TrajectoryReplay
+from rewind.errors import require, unknown_name
+from tests.helpers import make
+
+
+def test_a_missing_package_is_an_error_that_names_the_extra():
+    with pytest.raises(MissingExtra, match=r"needs the package 'no_such_package'.*rewind-rl\[hdf5\]"):
+        require("no_such_package.part", "hdf5")
+
+
+@pytest.mark.parametrize(("package", "extra", "method"), [("torch", "torch", "as_torch"), ("jax", "jax", "as_jax")])
+def test_batches_name_the_extra_they_need(monkeypatch, package, extra, method):
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(make([3, 4], known=1.0))
+    with pytest.raises(MissingExtra, match=rf"rewind-rl\[{extra}\]"):
+        getattr(memory.sample(2), method)()
+
+
+def test_the_command_names_its_extra():
+    program = "import sys; sys.modules['tyro'] = None; from rewind.cli import main; main(['toy'])"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode != 0 and "rewind-rl[cli]" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_unknown_names_come_with_the_nearest_known_ones():
+    assert "did you mean 'uqm_reward'" in str(unknown_name("priority", "uqm_rewrd", ["uqm_reward", "return"]))
+    assert "known: a, b" in str(unknown_name("thing", "zzz", ["b", "a"]))
+
+
+def test_batches_become_jax_arrays():
+    pytest.importorskip("jax")
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(make([3, 4], known=1.0))
+    batch = memory.sample(2)
+    other = batch.as_jax()
+    assert type(other.observations).__module__.startswith("jax")
+    assert np.array_equal(np.asarray(other.observations), batch.observations) and other.host is batch
