@@ -24,8 +24,17 @@ def to_numpy(array: Any) -> NDArray[Any]:
     return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
 
 
-def from_numpy(array: NDArray[Any], like: Any) -> Any:
-    """`array` in the library, and on the device, of `like`."""
+def copy_of(array: Any) -> Any:
+    """The same numbers in memory of their own, where the library's arrays can be changed at all."""
+    if hasattr(array, "clone"):
+        return array.clone()
+    return array.copy() if isinstance(array, np.ndarray) else array
+
+
+def from_numpy(array: Any, like: Any) -> Any:
+    """`array` in the library, and on the device, of `like`; as it is where it does not come from NumPy."""
+    if not isinstance(array, np.ndarray) or isinstance(like, np.ndarray):
+        return array
     if hasattr(like, "detach"):
         return namespace(like).as_tensor(array).to(like.device)
     return namespace(like).asarray(array)

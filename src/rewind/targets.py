@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import from_numpy, namespace, to_numpy
+from rewind.arrays import copy_of, from_numpy, namespace, to_numpy
 from rewind.errors import UsageError
 
 
@@ -60,8 +60,9 @@ class WeightedTarget:
         # A batch on an accelerator keeps its bookkeeping on the host, so that checking it costs no transfer.
         host = batch if getattr(batch, "host", None) is None else batch.host
         self._check(host, bootstrap)
-        carry = bootstrap if self._carry is None else self._carry
-        target, self._carry = weighted_target(carry, batch, bootstrap, discount=self.discount, beta=self.beta)
+        carry = bootstrap if self._carry is None else from_numpy(self._carry, bootstrap)
+        target, carry = weighted_target(carry, batch, bootstrap, discount=self.discount, beta=self.beta)
+        self._carry = copy_of(carry)  # whatever the loop does to its targets in place
         self._trajectories, self._timesteps = host.trajectories, host.timesteps
         return target
 
@@ -112,8 +113,8 @@ class WeightedTarget:
             state["timesteps"] = np.array(self._timesteps)
         return state
 
-    def load_state_dict(self, state: dict[str, Any], like: Any = None) -> None:
-        """Continue from a saved state; `like` is any array of the library (and device) the loop works in."""
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a saved state."""
         for name in ("discount", "beta"):
             if state[name] != getattr(self, name):
                 raise UsageError(
@@ -121,7 +122,6 @@ class WeightedTarget:
                 )
         self.reset()
         if state["started"]:
-            carry = np.array(state["carry"])
-            self._carry = carry if like is None else from_numpy(carry, like)
+            self._carry = np.array(state["carry"])  # becomes an array of the loop's library at the next call
             self._trajectories = np.array(state["trajectories"])
             self._timesteps = np.array(state["timesteps"])

@@ -176,7 +176,7 @@ def test_lengths_must_be_positive_and_add_up():
     good = make([3, 4])
     with pytest.raises(DataError, match="trajectory 1 has length 0"):
         Trajectories(**{name: getattr(good, name) for name in FIELDS} | {"lengths": [7, 0]})
-    with pytest.raises(DataError, match="lengths add up to 6 rows, but rewards has 7"):
+    with pytest.raises(DataError, match="lengths add up to 6 rows, but there are 7"):
         Trajectories(**{name: getattr(good, name) for name in FIELDS} | {"lengths": [3, 3]})
 
 

@@ -106,3 +106,20 @@ def test_state_of_a_grown_memory_continues_on_the_same_data():
         assert np.array_equal(first.indices, second.indices)
         memory.update_uncertainty(np.abs(first.rewards))
         other.update_uncertainty(np.abs(second.rewards))
+
+
+def test_late_td_errors_do_not_land_on_what_took_the_place_of_their_rows():
+    memory = PrioritizedReplay(alpha=1.0, seed=0, capacity=20)
+    memory.load_offline_dataset(make([10, 10], known=1.0))
+    plan = memory.plan(4, 8)
+    memory.add(make([10, 10], seed=1, known=1.0))
+    memory.update_priorities(np.full((4, 8), 100.0), plan)
+    assert np.allclose(memory.probabilities(), 1 / 20)
+
+
+def test_trajectories_without_a_transition_are_refused():
+    memory = TrajectoryReplay(seed=0, capacity=10)
+    memory.load_offline_dataset(make([4, 4], known=1.0))
+    with pytest.raises(DataError, match="added trajectory 1 is a single step cut by a time-out"):
+        memory.add(make([3, 1], terminated=0.0, known=0.0))
+    assert len(memory.sample(2)) == 2

@@ -118,3 +118,25 @@ def test_states_that_do_not_fit_are_refused_and_change_nothing():
         with pytest.raises(UsageError, match=message):
             receiver.load_state_dict(state)
         assert np.array_equal(receiver.plan(9, 2).indices, untouched.plan(9, 2).indices)
+
+
+@pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES)
+def test_an_incomplete_state_is_refused_and_changes_nothing(factory):
+    data = make([4, 2, 5, 3])
+    memory, untouched = factory(1), factory(1)
+    for each in (memory, untouched):
+        each.load_offline_dataset(data)
+        feed(each, each.plan(3, 2))
+    state = memory.state_dict()
+    for key in state:
+        if key.startswith("pending."):
+            continue
+        with pytest.raises(UsageError):
+            memory.load_state_dict({name: value for name, value in state.items() if name != key})
+    for array in ("values", "weights"):
+        if array in state:
+            with pytest.raises(UsageError, match="incomplete or damaged"):
+                memory.load_state_dict({**state, array: state[array][:-1]})
+    with pytest.raises(UsageError, match="expected what state_dict"):
+        memory.load_state_dict(None)
+    assert np.array_equal(memory.plan(9, 2).indices, untouched.plan(9, 2).indices)

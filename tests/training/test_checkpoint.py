@@ -69,7 +69,7 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
 # Training and resuming
 
 DATA = make(np.random.default_rng(0).integers(5, 25, 40), known=1.0)
-STEPS = 300
+STEPS = 1000
 
 
 def described():
@@ -128,7 +128,7 @@ def test_another_configuration_is_refused_with_the_difference(tmp_path):
         go(tmp_path / "run", steps=20)
 
 
-def test_a_full_disk_stops_nothing_but_the_end(tmp_path, monkeypatch, capsys, uninterrupted):
+def test_a_full_disk_stops_nothing(tmp_path, monkeypatch, capsys, uninterrupted):
     real = os.fsync
     full = [True]
 
@@ -138,9 +138,9 @@ def test_a_full_disk_stops_nothing_but_the_end(tmp_path, monkeypatch, capsys, un
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(RewindError, match=r"could not be written .* make room and resume"):
-        go(tmp_path / "run", checkpoint_minutes=0)
-    assert "training goes on" in capsys.readouterr().err
+    trained = go(tmp_path / "run", checkpoint_minutes=0)
+    assert "could not be written" in capsys.readouterr().err
+    assert_same(trained, uninterrupted)  # nothing that was learned is lost
     assert not list((tmp_path / "run/group-0").glob("*.tmp*")) and not checkpoints(tmp_path / "run/group-0")
     full[0] = False
     assert_same(go(tmp_path / "run", resume=True), uninterrupted)
@@ -164,9 +164,15 @@ def start(folder):
     return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
 
 
-def wait_for_checkpoint(folder, process, seconds=120):
+def newest(folder):
+    found = checkpoints(folder / "group-0")
+    return found[0].name if found else ""
+
+
+def wait_for_checkpoint(folder, process, after, seconds=120):
+    """Until the process has written a checkpoint of its own."""
     begin = time.monotonic()
-    while not checkpoints(folder / "group-0"):
+    while newest(folder) <= after:
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() - begin < seconds
         time.sleep(0.01)
@@ -176,11 +182,12 @@ def test_killed_at_random_moments_it_still_ends_where_the_uninterrupted_run_ends
     folder = tmp_path / "run"
     moments = random.Random(0)
     for _ in range(3):
+        before = newest(folder)
         process = start(folder)
-        wait_for_checkpoint(folder, process)
-        time.sleep(moments.uniform(0.0, 0.4))
+        wait_for_checkpoint(folder, process, before)
+        time.sleep(moments.uniform(0.0, 0.3))
         process.kill()
-        process.wait()
+        assert process.wait() == -signal.SIGKILL, "it ended before it was killed: train longer"
     process = start(folder)
     assert process.wait(timeout=240) == 0, process.stderr.read()
     with np.load(f"{folder}.npz") as archive:
@@ -189,18 +196,36 @@ def test_killed_at_random_moments_it_still_ends_where_the_uninterrupted_run_ends
 
 
 def test_a_stop_signal_saves_and_exits(tmp_path, uninterrupted):
-    stopped_at = []
-
     def evaluate(group, step):
         if step == 100:
             os.kill(os.getpid(), signal.SIGTERM)
         return {"score": np.zeros(len(group.runs))}
 
     settings = {"steps": STEPS, "batch_size": 8, "block": 10, "log_every": 50, "progress": False}
-    with pytest.raises(Stopped, match=r"stopped at step 100 of 300; everything is in"):
+    with pytest.raises(Stopped, match=r"stopped at step 100 of 1,000; everything is in"):
         train(DATA, described(), evaluate=evaluate, out=tmp_path / "run", evaluate_every=100, **settings)
-    stopped_at.append(checkpoints(tmp_path / "run/group-0")[0].name)
-    assert stopped_at == ["step-000000000100.checkpoint"]
-    resumed = train(DATA, described(), out=tmp_path / "run", resume=True, **settings)
+    assert newest(tmp_path / "run") == "step-000000000100.checkpoint"
+    resumed = train(DATA, described(), out=tmp_path / "run", resume=True, evaluate_every=100, **settings)
     for a, b in zip(leaves(resumed), leaves(uninterrupted), strict=True):
         assert np.array_equal(a, b)
+
+
+def test_a_stop_signal_that_cannot_save_says_so(tmp_path, monkeypatch):
+    def fsync(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def evaluate(group, step):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return {"score": np.zeros(len(group.runs))}
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(RewindError, match=r"could not be written .* make room and resume"):
+        settings = {"steps": 100, "batch_size": 8, "block": 10, "log_every": 50, "progress": False}
+        train(DATA, described(), evaluate=evaluate, out=tmp_path / "run", evaluate_every=50, **settings)
+
+
+def test_metrics_go_to_tensorboard_when_asked(tmp_path):
+    pytest.importorskip("tensorboardX")
+    go(tmp_path / "run", steps=100, tensorboard=True)
+    events = list((tmp_path / "run/group-0/tensorboard").rglob("events*"))
+    assert len(events) == len(described()) and all(path.stat().st_size > 200 for path in events)

@@ -7,7 +7,7 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
 
 from rewind import DataError, TrajectoryReplay, UsageError
-from rewind.training import Run, Sampler, View, make_runs, train
+from rewind.training import Options, Run, Sampler, View, make_runs, train
 from rewind.training.group import Group
 from rewind.training.table import make_normaliser, make_table
 from rewind.training.train import groups_of
@@ -31,7 +31,8 @@ def assert_close(first, second, tolerance=2e-4):
 def test_a_run_in_a_group_of_eight_equals_the_run_alone(algorithm):
     samplers = ["baseline", "tr", "uqm_reward", "lower_uqm_unc"]
     settings = {"ensemble": 3, **SMALL} if algorithm == "edac" else SMALL
-    runs = make_runs(DATA, algorithm, samplers=samplers, betas=[1.0, 0.5], seeds=[3], **settings)
+    several = {"seeds": [3, 4]} if algorithm == "bc" else {"betas": [1.0, 0.5], "seeds": [3]}
+    runs = make_runs(DATA, algorithm, samplers=samplers, **several, **settings)
     assert len(runs) == 8 and len(groups_of(runs)) == 1
     together = final_policies(runs, block=10)
     for number in (0, 5, 7):
@@ -125,6 +126,13 @@ BAD = {
     "sampler": (lambda: make_runs(DATA, samplers=["uqm_rewrd"]), UsageError, "did you mean 'uqm_reward'"),
     "rewards": (lambda: View(rewards="minus1").apply(DATA), UsageError, "did you mean 'minus_one'"),
     "beta of unknown data": (lambda: make_runs(DATA, betas=[None]), UsageError, "the paper gives no beta"),
+    "beta": (lambda: make_runs(DATA, betas=[2.0]), UsageError, "expected a number from 0 to 1"),
+    "setting": (lambda: make_runs(DATA, alfa=2.0), UsageError, "did you mean 'alpha'"),
+    "option": (lambda: train(DATA, make_runs(DATA, **SMALL), stepz=8), UsageError, "did you mean 'steps'"),
+    "no steps": (lambda: train(DATA, make_runs(DATA, **SMALL), steps=0), UsageError, "steps is 0"),
+    "no batch": (lambda: train(DATA, make_runs(DATA, **SMALL), batch_size=-1), UsageError, "batch_size is -1"),
+    "resume from nowhere": (lambda: train(DATA, make_runs(DATA, **SMALL), resume=True), UsageError, "resume needs"),
+    "odd log": (lambda: train(DATA, make_runs(DATA, **SMALL), log_every=5, **QUIET), UsageError, "log_every is 5"),
     "no runs": (lambda: train(DATA, []), UsageError, "no runs"),
     "odd steps": (
         lambda: train(DATA, make_runs(DATA, **SMALL), steps=21, **QUIET),
@@ -184,3 +192,15 @@ def test_catalogued_data_brings_the_papers_settings():
     assert run.agent.ensemble == 3 and not run.view.normalise_states
     (run,) = make_runs(named, "td3_bc", alpha=1.5)
     assert float(run.agent.alpha) == 1.5
+
+
+def test_seeds_may_be_any_iterable_and_periods_any_number():
+    runs = make_runs(DATA, "td3_bc", samplers=["tr", "return"], seeds=iter(range(3)), period=3, **SMALL)
+    assert len(runs) == 6
+    trained = train(DATA, runs[:1], steps=150, block=30, log_every=30, **QUIET)
+    assert len(trained[0].records) == 5
+
+
+def test_options_and_settings_combine():
+    (trained,) = train(DATA, make_runs(DATA, **SMALL), options=Options(**QUIET), steps=20, log_every=10)
+    assert [record["step"] for record in trained.records] == [10, 20]

@@ -37,6 +37,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from rewind.errors import UsageError
 
@@ -104,5 +105,6 @@ def number(default: float) -> Any:
     return eqx.field(default=default, converter=_float32)
 
 
-def _float32(value: Any) -> Array:
-    return jnp.asarray(value, jnp.float32)
+def _float32(value: Any) -> Any:
+    # Plain numbers stay with NumPy: describing an agent must not start JAX, which reads its options only once.
+    return value.astype(jnp.float32) if isinstance(value, jax.Array) else np.asarray(value, np.float32)

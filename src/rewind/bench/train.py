@@ -14,6 +14,7 @@ from rewind.bench.memory import random_trajectories
 from rewind.bench.timing import machine, side_by_side
 from rewind.bench.torch_loop import torch_job
 from rewind.data import Trajectories
+from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.table import table
 
@@ -57,6 +58,13 @@ class BenchTrain:
     def run(self) -> None:
         from rewind.training.engine import device_kind
 
+        for variant in self.variants:
+            if variant not in VARIANTS:
+                raise unknown_name("variant", variant, VARIANTS)
+        if "uniform" not in self.variants:
+            self.variants = ("uniform", *self.variants)  # what the others are compared with
+        if self.torch and self.algorithm != "td3_bc":
+            raise UsageError("the plain PyTorch loop is TD3+BC; leave --torch out for other algorithms")
         data = random_trajectories(self.size, 400, 600)
         figures: dict[str, Any] = {
             "machine": machine(),
@@ -115,8 +123,8 @@ class BenchTrain:
         def job() -> None:
             until = group.step + self.steps
             while group.step < until:
-                _, outcome = group.advance(group.step + group.block)
-                group.plan_ahead(group.step + group.block)  # the last one is for the next measurement
+                _, outcome = group.advance(until)
+                group.plan_ahead(until if group.step < until else until + self.steps)  # or for the next measurement
             np.asarray(outcome.alive)
 
         return job

@@ -43,7 +43,7 @@ def check_lengths(value: object, rows: int) -> Array:
         raise DataError(f"trajectory {index} has length {given[index]}; expected at least 1 step")
     lengths = given.astype(np.int64)
     if lengths.sum() != rows:
-        raise DataError(f"lengths add up to {lengths.sum():,} rows, but rewards has {rows:,}")
+        raise DataError(f"lengths add up to {lengths.sum():,} rows, but there are {rows:,}")
     return lengths
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.data.boundaries import Boundaries, from_d4rl
+from rewind.data.checks import check_lengths
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file
@@ -33,12 +34,14 @@ def load_npz(
     boundaries, merge_fragments: as `from_d4rl`, where the file has flags
     """
     path = Path(path)
+    if not path.exists():
+        raise DataError(f"no file {path}")
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        raise DataError(f"{path} is not a readable .npz file: it is no archive, or was cut off")
     try:
         with np.load(path, allow_pickle=False) as archive:
             data = {key: archive[key] for key in archive.files}
-    except FileNotFoundError:
-        raise DataError(f"no file {path}") from None
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+    except Exception as error:  # whatever NumPy, zipfile and zlib make of damaged bytes
         raise DataError(f"{path} is not a readable .npz file: {error}") from error
     try:
         return _from_arrays(data, path.stem, boundaries, merge_fragments)
@@ -54,7 +57,10 @@ def _from_arrays(
     if boundaries is not None or merge_fragments is not None:
         raise UsageError("the file says how long its trajectories are: leave boundaries and merge_fragments out")
     if all(key in data for key in FIELDS):
-        header = json.loads(str(data["header"])) if "header" in data else {}
+        try:
+            header = json.loads(str(data["header"])) if "header" in data else {}
+        except json.JSONDecodeError as error:
+            raise DataError(f"its header is damaged: {error}") from error
         return Trajectories(
             **{key: data[key] for key in FIELDS},
             name=header.get("name", name),
@@ -64,10 +70,8 @@ def _from_arrays(
     missing = [key for key in ("observations", "actions", "rewards") if key not in data]
     if missing:
         raise DataError(f"missing {', '.join(missing)}; the file has: {', '.join(sorted(data))}")
-    lengths = data["lengths"]
+    lengths = check_lengths(data["lengths"], len(data["observations"]))
     last = np.cumsum(lengths) - 1
-    if len(last) == 0 or last[-1] >= len(data["observations"]):
-        raise DataError(f"lengths add up to {lengths.sum()} rows, observations has {len(data['observations'])}")
     return Trajectories(
         observations=data["observations"],
         actions=data["actions"],

@@ -79,9 +79,11 @@ class PrioritizedReplay(Replay):
         if not priorities.all():
             raise UsageError("a TD error of 0 with eps 0 gives probability 0: nothing would draw that row again")
         rows = plan.indices.ravel()
-        alive = self._leaves[rows] > 0  # rows whose trajectory has gone since are left alone
-        self._largest = max(self._largest, float(priorities.max()))
-        set_leaves(self._tree, rows[alive], priorities[alive] ** self.alpha)
+        # Rows whose trajectory has gone since are left alone, also where a new one has taken their place.
+        alive = (plan.trajectories.ravel() >= self.store.first) & (self._leaves[rows] > 0)
+        if alive.any():
+            self._largest = max(self._largest, float(priorities[alive].max()))
+            set_leaves(self._tree, rows[alive], priorities[alive] ** self.alpha)
 
     def _awaits(self, plan: Plan) -> bool:
         return True
@@ -93,5 +95,8 @@ class PrioritizedReplay(Replay):
         return {"weights": self._leaves[: self.store.rows].copy(), "largest": self._largest}
 
     def _load_state(self, state: State) -> None:
+        weights = np.array(state["weights"])
+        if weights.shape != (self.store.rows,):
+            raise ValueError(f"weights has shape {weights.shape}; expected ({self.store.rows},)")
         self._largest = float(state["largest"])
-        fill_tree(self._tree, np.array(state["weights"]))
+        fill_tree(self._tree, weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,15 @@ class Replay(ABC):
     def load_state_dict(self, state: State) -> None:
         """Continue from a saved state, on the same data and with the same settings, with exactly the same batches."""
         self._check_state(state)
+        before, last = self.state_dict(), self._last
+        try:
+            self._restore(state)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            self._restore(before)
+            self._last = last
+            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
+
+    def _restore(self, state: State) -> None:
         self._load_state(state)
         self._stream.load_state(state["stream"])
         self._step = int(state["step"])
@@ -162,21 +172,24 @@ class Replay(ABC):
         """The last plan, while it awaits feedback that this memory makes use of."""
         if self._last is None or not self._awaits(self._last):
             return {}
-        return {name: getattr(self._last, name) for name in ("indices", "fresh", "trajectories", "first_step")}
+        arrays = {name: getattr(self._last, name).copy() for name in ("indices", "fresh", "trajectories")}
+        return {**arrays, "first_step": self._last.first_step}
 
     def _check_state(self, state: State) -> None:
+        if not isinstance(state, Mapping):
+            raise UsageError(f"the state is a {type(state).__name__}; expected what state_dict() returned")
         if state.get("version") != STATE_VERSION or state.get("kind") != type(self).__name__:
             raise UsageError(
                 f"this is the state of a {state.get('kind')} (version {state.get('version')}); "
                 f"expected one of a {type(self).__name__} (version {STATE_VERSION})"
             )
-        if state["data"] != self.store.fingerprint:
+        if state.get("data") != self.store.fingerprint:
             raise UsageError(
-                f"the state belongs to other data (digest {state['data']}, here {self.store.fingerprint}); "
+                f"the state belongs to other data (digest {state.get('data')}, here {self.store.fingerprint}); "
                 "load the data it was saved with first"
             )
         for key, mine in self._config().items():
-            theirs = state[f"config.{key}"]
+            theirs = state.get(f"config.{key}")
             if theirs != mine:
                 raise UsageError(f"the state was saved with {key} {theirs!r}, this memory has {mine!r}")
 

@@ -22,6 +22,8 @@ from rewind.memory.sweeps import NUMBERS_PER_SLOT, Recording, Slots, make_record
 
 Array = NDArray[Any]
 
+_SAID: set[str] = set()
+
 
 class TrajectoryReplay(Replay):
     """Plays trajectories backward, one in each slot of the batch, and draws the next one by priority.
@@ -87,7 +89,8 @@ class TrajectoryReplay(Replay):
         self._epoch = 1
         self._slots = self._recording = None
         self._fed_step = 0
-        if choice:
+        if choice and str(choice) not in _SAID:
+            _SAID.add(str(choice))  # once, however many runs make the same choice
             print(choice, file=sys.stderr)
 
     @property
@@ -117,6 +120,9 @@ class TrajectoryReplay(Replay):
         if not self._named and priorities is None:
             raise UsageError("this memory ranks by given numbers: add(episodes, priorities=...) needs one for each")
         values = self._initial_values(data, self._metric, priorities)
+        rank_weights(
+            np.append(self._values, values), self.alpha
+        )  # too large an alpha is an error before anything changes
         _, gone = self._add(data)
         self._forget_pool()
         self._values = np.append(self._values, values)[gone:]
@@ -209,7 +215,7 @@ class TrajectoryReplay(Replay):
         """Abandon all open sweeps; the next batch starts new ones and may have another size."""
         self._forget_pool()
         self._records[:, HELD] = 0
-        self._slots = self._recording = None
+        self._slots = self._recording = self._last = None
         self._fed_step = self._step
 
     # Uncertainty
@@ -271,6 +277,7 @@ class TrajectoryReplay(Replay):
             "epoch": self._epoch_now(),
             "fed_step": self._fed_step,
             "batch_size": 0 if self._slots is None else len(self._slots.row),
+            "recorded": self._recording is not None,
         }
         if self._slots is not None:
             state |= {f"slots.{name}": array.copy() for name, array in self._slots._asdict().items()}
@@ -297,7 +304,10 @@ class TrajectoryReplay(Replay):
         return np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts, ends, strict=True)]))
 
     def _load_state(self, state: State) -> None:
-        self._values = np.array(state["values"])
+        values = np.array(state["values"])
+        if values.shape != (len(self.store),):
+            raise ValueError(f"values has shape {values.shape}; expected ({len(self.store)},)")
+        self._values = values
         self._epoch = int(state["epoch"])
         self._records[:, LAST_EPOCH] = state["last_epoch"]
         self._records[:, HELD] = 0
@@ -307,7 +317,7 @@ class TrajectoryReplay(Replay):
         if state["batch_size"]:
             self._slots = Slots(**{name: np.array(state[f"slots.{name}"]) for name in Slots._fields})
             np.add.at(self._records[:, HELD], self._slots.trajectory[self._slots.trajectory >= 0], 1)
-        if "recording.began" in state:
+        if state["recorded"]:
             began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
             self._recording = Recording(np.zeros(self.store.rows, np.float32), began, complete)
             self._recording.values[self._open_rows(began, complete)] = state["recording.values"]

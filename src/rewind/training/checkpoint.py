@@ -39,7 +39,8 @@ def write_checkpoint(folder: Path, step: int, content: Mapping[str, Any]) -> Pat
     arrays: dict[str, NDArray[Any]] = {}
     skeleton = _flatten(content, arrays)
     body = io.BytesIO()
-    everything: dict[str, Any] = {"skeleton": np.array(json.dumps(skeleton)), **arrays}
+    as_bytes = np.frombuffer(json.dumps(skeleton).encode(), np.uint8)
+    everything: dict[str, Any] = {"skeleton": as_bytes, **arrays}
     np.savez(body, **everything)
     data = body.getbuffer()
     with whole_file(path) as temporary, temporary.open("wb") as file:
@@ -63,18 +64,24 @@ def read_checkpoint(path: Path) -> Content:
     if _digest(body) != data[len(MAGIC) : begin]:
         raise DamagedCheckpoint(f"{path} is damaged: its digest does not fit its content")
     with np.load(io.BytesIO(body), allow_pickle=False) as archive:
-        restored: Content = _restore(json.loads(str(archive["skeleton"])), archive)
+        restored: Content = _restore(json.loads(archive["skeleton"].tobytes()), archive)
     return restored
 
 
 def read_latest(folder: Path) -> tuple[Content | None, list[str]]:
-    """The newest checkpoint that is whole, and what was wrong with newer ones."""
+    """The newest checkpoint that is whole, and what was wrong with newer ones, which are set aside.
+
+    What writers that were killed have left half written goes.
+    """
+    for half in folder.glob(".step-*.tmp.checkpoint"):
+        half.unlink(missing_ok=True)
     problems: list[str] = []
     for path in checkpoints(folder):
         try:
             return read_checkpoint(path), problems
-        except (DamagedCheckpoint, OSError) as error:
+        except DamagedCheckpoint as error:
             problems.append(str(error))
+            path.replace(path.with_suffix(".damaged"))
     return None, problems
 
 

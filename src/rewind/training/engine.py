@@ -54,7 +54,7 @@ class Engine:
         self.state = init(self.agents, keys)
         self.alive = jnp.ones(self.runs, bool)
         if unroll is None:
-            unroll = 1 if jax.default_backend() == "cpu" else 2
+            unroll = 1 if current_device().platform == "cpu" else 2
         block = partial(train_block, uncertainty=uncertainty, unroll=unroll)
         # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
         mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0)) if self.runs > 1 else _alone(block)
@@ -99,13 +99,14 @@ def train_block(
 ) -> tuple[Any, jax.Array, dict[str, jax.Array], jax.Array | None]:
     """One run, one plan: scan over it, `period` batches at a time.
 
-    Metrics are taken at one update of every `MEASURED` batches: taken at each they cost small kernels that add up.
+    Metrics are taken at one update of every `MEASURED` batches or fewer: small kernels at each of them add up.
     A run whose numbers are no longer finite, or whose Q has exploded, stays at the state from before the block: the
-    shapes stay, the other runs go on. NaN does not go away, so looking at the last update is enough.
+    shapes stay, the other runs go on.
     """
     sizes = {"observation": agent.observation_size, "action": agent.action_size}  # type: ignore[attr-defined]
     updates = indices.shape[0] // agent.period
-    stride = MEASURED // agent.period if updates * agent.period % MEASURED == 0 else updates
+    most = max(1, MEASURED // agent.period)
+    stride = max(count for count in range(1, most + 1) if updates % count == 0)
 
     def update(state: Any, batch: Any) -> tuple[Any, Any]:
         state, _, disagreement = agent.update(state, batch)
@@ -125,15 +126,23 @@ def train_block(
     alive = alive & jnp.stack([jnp.isfinite(values[-1]) for values in metrics.values()]).all()
     if "q" in metrics:
         alive = alive & (jnp.abs(metrics["q"][-1]) < EXPLODED)
+    floats = [leaf for leaf in jax.tree.leaves(trained) if jnp.issubdtype(leaf.dtype, jnp.floating)]
+    alive = alive & jnp.stack([jnp.isfinite(leaf).all() for leaf in floats]).all()
     state = jax.tree.map(lambda new, old: jnp.where(alive, new, old), trained, state)
     if disagreement is not None:
         disagreement = jnp.nan_to_num(disagreement.reshape(indices.shape))
     return state, alive, {name: values.mean() for name, values in metrics.items()}, disagreement
 
 
+def current_device() -> Any:
+    """Where new arrays go now."""
+    (device,) = jnp.zeros(()).devices()
+    return device
+
+
 def device_kind() -> str:
     """What the engine runs on, in words."""
-    device = jax.devices()[0]
+    device = current_device()
     return f"{device.platform} {device.device_kind}"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,26 +25,36 @@ class JsonLines:
 
     def __init__(self, folder: Path, from_step: int) -> None:
         self.path = folder / "metrics.jsonl"
-        self._forget_after(from_step)
+        self.kept = self._forget_after(from_step)  # what a resumed run has logged before
         self._file = self.path.open("a", encoding="utf-8")
+        self._failed = False
 
-    def _forget_after(self, step: int) -> None:
+    def _forget_after(self, step: int) -> list[Record]:
         """A resumed run writes what came after its checkpoint again."""
         if not self.path.exists():
-            return
+            return []
         kept = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
-                if json.loads(line)["step"] <= step:
-                    kept.append(line)
-            except (json.JSONDecodeError, KeyError):
+                record = json.loads(line)
+            except json.JSONDecodeError:
                 break  # cut off in the middle of a line; nothing after it was finished
+            if record["step"] <= step:
+                kept.append(record)
         with whole_file(self.path) as temporary:
-            temporary.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+            temporary.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
+        return kept
 
     def write(self, records: Sequence[Record]) -> None:
-        self._file.writelines(json.dumps(record) + "\n" for record in records)
-        self._file.flush()
+        try:
+            self._file.writelines(json.dumps(record) + "\n" for record in records)
+            self._file.flush()
+        except OSError as error:  # a full disk must not end the training
+            if not self._failed:
+                print(
+                    f"rewind: metrics could not be written to {self.path}: {error}; training goes on", file=sys.stderr
+                )
+            self._failed = True
 
     def close(self) -> None:
         self._file.close()
@@ -51,9 +63,12 @@ class JsonLines:
 class TensorBoard:
     """One folder of events per run."""
 
-    def __init__(self, folder: Path, names: Mapping[int, str]) -> None:
+    def __init__(self, folder: Path, names: Mapping[int, str], from_step: int) -> None:
         writer = require("tensorboardX", "log").SummaryWriter
-        self._writers = {run: writer(str(folder / "tensorboard" / f"{run:03d} {name}")) for run, name in names.items()}
+        self._writers = {
+            run: writer(str(folder / "tensorboard" / f"{run:03d} {name}"), purge_step=from_step + 1)
+            for run, name in names.items()
+        }
 
     def write(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -72,7 +87,15 @@ class WeightsAndBiases:
     def __init__(self, folder: Path, names: Mapping[int, str], project: str) -> None:
         wandb = require("wandb", "wandb")
         self._runs = {
-            run: wandb.init(project=project, group=folder.name, name=name, dir=str(folder), reinit="create_new")
+            run: wandb.init(
+                project=project,
+                group=str(folder.parent.name),
+                name=name,
+                id=hashlib.blake2b(f"{folder.resolve()} {run}".encode(), digest_size=8).hexdigest(),
+                resume="allow",
+                dir=str(folder),
+                reinit="create_new",
+            )
             for run, name in names.items()
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,12 @@ def make_runs(
     """
     if algorithm not in AGENTS:
         raise unknown_name("algorithm", algorithm, AGENTS)
+    _check_settings(algorithm, settings)
+    seeds = list(seeds)
+    betas = [1.0] if algorithm == "bc" else betas  # it has no critic
+    for beta in betas:
+        if beta is not None and not 0.0 <= beta <= 1.0:
+            raise UsageError(f"beta is {beta}; expected a number from 0 to 1")
     known = catalogue().get(data.name or "")
     paper_view, paper_settings = _catalogued(known, algorithm)
     chosen_view = paper_view if view is None else view
@@ -135,6 +142,13 @@ def make_runs(
                 name = f"{algorithm} {chosen.name} beta {value:g} seed {seed}"
                 runs.append(Run(agent, chosen, seed, chosen_view, name))
     return runs
+
+
+def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
+    fields = [field.name for field in dataclass_fields(AGENTS[algorithm])]  # type: ignore[arg-type]
+    for name in settings:
+        if name not in fields:
+            raise unknown_name(f"setting of {algorithm}", name, fields)
 
 
 def _width(array: Any) -> int:

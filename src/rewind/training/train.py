@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 import rewind
 from rewind.data import Trajectories, load
-from rewind.errors import RewindError, UsageError
+from rewind.errors import RewindError, UsageError, unknown_name
 from rewind.files import write_json
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
@@ -71,6 +71,17 @@ class Options:
     deterministic: bool = False  # resume bit for bit on a GPU too, at some cost (docs/training.md)
     progress: bool = True
 
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "log_every"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; expected at least 1")
+        if self.evaluate_every < 0:
+            raise UsageError(f"evaluate_every is {self.evaluate_every}; expected 0 or more")
+        if self.resume and self.out is None:
+            raise UsageError("resume needs the folder to resume from: out=...")
+        if self.out is not None:
+            object.__setattr__(self, "out", Path(self.out))
+
 
 def train(
     dataset: Any, runs: Sequence[Run], evaluate: Evaluate | None = None, options: Options | None = None, **settings: Any
@@ -84,8 +95,11 @@ def train(
 
     settings: fields of `Options`
     """
-    options = Options(**settings) if options is None else options
-    options = Options(**{**vars(options), "out": None if options.out is None else Path(options.out)})
+    known = [each.name for each in fields(Options)]
+    for name in settings:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    options = replace(options or Options(), **settings)
     if not runs:
         raise UsageError("no runs to train")
     if options.deterministic:
@@ -153,6 +167,8 @@ class _Session:
             "data": self.data.fingerprint,
             "batch_size": self.options.batch_size,
             "block": self.options.block,
+            "log_every": self.options.log_every,  # blocks end there, and with them the delay of the ranks
+            "evaluate_every": self.options.evaluate_every,
             "runs": [run.describe() for run in self.runs],
         }
 
@@ -181,14 +197,16 @@ class _Session:
             runs = [self.runs[number] for number in numbers]
             group = Group(self.data, runs, numbers, self.options.batch_size, self.options.block)
             folder = None if self.options.out is None else self.options.out / f"group-{index}"
-            _Course(self, group, folder).train()
+            try:
+                _Course(self, group, folder).train()
+            finally:
+                group.planner.close()
             alive, policies = np.asarray(group.engine.alive), to_host(group.policies())
             for at, number in enumerate(numbers):
                 policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
                 trained[number] = Trained(
                     self.runs[number], policy, group.normaliser, bool(alive[at]), self.records[number]
                 )
-            group.planner.close()
         return [trained[number] for number in range(len(self.runs))]
 
 
@@ -209,28 +227,33 @@ class _Course:
     def _resume(self, folder: Path) -> None:
         content, problems = read_latest(folder)
         for problem in problems:
-            print(f"rewind: {problem}; using the one before", file=sys.stderr)
+            print(f"rewind: {problem}; set aside, using the one before", file=sys.stderr)
         if content is None:
             if problems:
                 raise UsageError(f"no checkpoint in {folder} is whole; remove the folder to start anew")
             return
         self.group.load_state(content["group"])
-        for record in content["records"]:
-            self.session.records[record["run"]].append(record)
+        alive = np.asarray(self.group.engine.alive)
+        self.dead = {number for at, number in enumerate(self.group.numbers) if not alive[at]}
 
     def _open_sinks(self, folder: Path) -> list[Sink]:
         names = {number: self.session.runs[number].name for number in self.group.numbers}
-        sinks: list[Sink] = [JsonLines(folder, self.group.step)]
+        lines = JsonLines(folder, self.group.step)
+        for record in lines.kept:
+            self.session.records[record["run"]].append(record)
+        sinks: list[Sink] = [lines]
         if self.options.tensorboard:
-            sinks.append(TensorBoard(folder, names))
+            sinks.append(TensorBoard(folder, names, self.group.step))
         if self.options.wandb is not None:
             sinks.append(WeightsAndBiases(folder, names, self.options.wandb))
         return sinks
 
     def train(self) -> None:
         group, total = self.group, self.options.steps
-        if total % group.period:
-            raise UsageError(f"steps is {total:,}; expected a multiple of the agent's period, {group.period}")
+        for name in ("steps", "log_every", "evaluate_every"):
+            value = getattr(self.options, name)
+            if value % group.period:
+                raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {group.period}")
         unlogged: list[tuple[int, Planned, Outcome]] = []
         bar = _bar(total, group, self.options.progress)
         try:
@@ -245,10 +268,9 @@ class _Course:
                     self._log_blocks(unlogged, bar, keep=0)
                     self._log(self._scores(), bar)
                 stopping = bool(self.session.stop)  # looked at once: a signal that comes now waits for the next block
-                ending = stopping or group.step >= total
-                if ending or self._checkpoint_due():
+                if stopping or group.step >= total or self._checkpoint_due():
                     self._log_blocks(unlogged, bar, keep=0)
-                    self._save(last=ending)
+                    self._save(must=stopping)
                 if stopping:
                     raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
                 group.plan_ahead(self._next_stop())
@@ -273,8 +295,7 @@ class _Course:
         for every in (options.log_every, options.evaluate_every):
             if every > 0:
                 stops.append((step // every + 1) * every)
-        until = min(stops)
-        return until + (-(until - step)) % self.group.period if until < options.steps else until
+        return min(stops)
 
     def _evaluates(self, step: int) -> bool:
         every = self.options.evaluate_every
@@ -294,9 +315,8 @@ class _Course:
             self.session.records[record["run"]].append(record)
             if record.get("alive") is False and record["run"] not in self.dead:
                 self.dead.add(record["run"])
-                bar.write(
-                    f"rewind: run {record['run']} ({record['name']}) is no longer finite at step {record['step']:,}; "
-                )
+                name = f"run {record['run']} ({record['name']})"
+                bar.write(f"rewind: {name} is no longer finite at step {record['step']:,}; the others go on")
         for sink in self.sinks:
             sink.write(records)
         scores = [record["score"] for record in records if "score" in record]
@@ -306,16 +326,15 @@ class _Course:
     def _checkpoint_due(self) -> bool:
         return time.monotonic() - self._saved_at >= 60 * self.options.checkpoint_minutes
 
-    def _save(self, last: bool) -> None:
-        """A checkpoint that cannot be written stops nothing but the end: the one before is still there."""
+    def _save(self, must: bool) -> None:
+        """A checkpoint that cannot be written stops nothing, unless all that is left would be the checkpoint."""
         if self.folder is None:
             return
-        records = [record for number in self.group.numbers for record in self.session.records[number]]
         try:
-            write_checkpoint(self.folder, self.group.step, {"group": self.group.state(), "records": records})
+            write_checkpoint(self.folder, self.group.step, {"group": self.group.state()})
         except OSError as error:
             message = f"the checkpoint at step {self.group.step:,} could not be written to {self.folder}: {error}"
-            if last:
+            if must:
                 raise RewindError(f"{message}; make room and resume from the one before") from error
             print(f"rewind: {message}; training goes on", file=sys.stderr)
         self._saved_at = time.monotonic()
