@@ -15,6 +15,7 @@ from rewind.bench.train import BenchTrain
 from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
+from rewind.experiments.train_command import Train
 from rewind.report.commands import Mazes, Sweeps
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class Data:
 
     command: (
         Annotated[data_commands.DataList, command("list")]
-        | Annotated[data_commands.DataInfo, command("info")]
-        | Annotated[DataGet, command("get")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.DataInfo], command("info")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[DataGet], command("get")]
     )
 
     def run(self) -> None:
@@ -67,10 +68,11 @@ class Bench:
 
 
 Command = (
-    Annotated[Toy, command("toy")]
+    Annotated[Train, command("train")]
+    | Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
     | Annotated[Mazes, command("mazes")]
-    | Annotated[data_commands.Inspect, command("inspect")]
+    | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.Inspect], command("inspect")]
     | Annotated[Data, command("data")]
     | Annotated[Bench, command("bench")]
 )
@@ -87,7 +89,7 @@ def main(arguments: list[str] | None = None) -> None:
         prog="rewind",
         description="Trajectory Replay for offline reinforcement learning.",
         args=arguments,
-        config=(tyro.conf.PositionalRequiredArgs, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
     )
     try:
         chosen.run()
