@@ -24,8 +24,8 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## the paper's motivating example, on embedded data, with pictures in demo/
-	$(BIN)/rewind toy --out demo
+demo: $(STAMP)  ## the main job in minutes: data, training, scores, curves and learned paths, all in demo/
+	$(BIN)/rewind demo --out demo
 
 test: $(STAMP)  ## all tests but the long ones
 	$(BIN)/python -m pytest -m "not long"

@@ -15,8 +15,11 @@ from rewind.bench.train import BenchTrain
 from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
+from rewind.experiments.demo_command import Demo
 from rewind.experiments.train_command import Train
+from rewind.report import policy_commands
 from rewind.report.commands import Mazes, Sweeps
+from rewind.report.policy_commands import Watch
 
 if TYPE_CHECKING:
     import tyro
@@ -36,6 +39,13 @@ class DataGet(data_commands.DataGet):
     source: Annotated[
         Path | None, tyro.conf.arg(name="from", help="Take the file from here instead of the network.")
     ] = None
+
+
+@dataclass
+class Export(policy_commands.Export):
+    """Write a trained policy for other programs."""
+
+    policy: tyro.conf.Positional[Path]
 
 
 @dataclass
@@ -68,7 +78,10 @@ class Bench:
 
 
 Command = (
-    Annotated[Train, command("train")]
+    Annotated[Demo, command("demo")]
+    | Annotated[Train, command("train")]
+    | Annotated[tyro.conf.PositionalRequiredArgs[Watch], command("watch")]
+    | Annotated[Export, command("export")]
     | Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
     | Annotated[Mazes, command("mazes")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -15,8 +16,10 @@ from rewind.agents.networks import value
 from rewind.data import Trajectories
 from rewind.envs import Diagnostics, Evaluation, Evaluator, diagnose, make
 from rewind.errors import DataError
+from rewind.progress import say
 from rewind.training.group import Group
 from rewind.training.spec import Run
+from rewind.training.train import Evaluate
 
 Array = NDArray[Any]
 DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
@@ -102,3 +105,22 @@ class Diagnoser:
             return value(critics, states, jnp.asarray(actions, jnp.float32)).mean(0)
 
         return asdict(diagnose(q, act, data, discount=float(getattr(run.agent, "discount", 0.99))))
+
+
+def telling(judge: Evaluate, names: Sequence[str]) -> Evaluate:
+    """The same judge, with a line for every evaluation: the mean score of each variant.
+
+    names: of the variants, one for each run
+    """
+
+    def evaluate(group: Group, step: int) -> dict[str, Any]:
+        figures = judge(group, step)
+        if "score" in figures:
+            grouped: dict[str, list[float]] = {}
+            for at, number in enumerate(group.numbers):
+                grouped.setdefault(names[number], []).append(float(figures["score"][at]))
+            told = "   ".join(f"{name} {np.mean(values):5.1f}" for name, values in grouped.items())
+            say(f"step {step:>9,}   {told}")
+        return figures
+
+    return evaluate
