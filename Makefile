@@ -54,6 +54,8 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind toy --out docs/images
 	$(BIN)/rewind sweeps --out docs/images
 	$(BIN)/rewind mazes --out docs/images
+	$(BIN)/rewind demo --out demo
+	cp demo/demo_*.png demo/demo_*.svg docs/images
 
 clean:  ## forget everything that was built
 	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

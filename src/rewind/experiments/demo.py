@@ -86,7 +86,7 @@ def _end(variant: Variant) -> Array:
 
 
 def _way(variant: Variant) -> Array:
-    return np.array([curve.values.mean() for curve in variant.curves()])
+    return np.array([curve.mean for curve in variant.curves()])
 
 
 def _against(uniform: Array, name: str, values: Array) -> str:

@@ -14,7 +14,7 @@ from rewind.agents import AGENTS
 from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
 from rewind.envs.make import known_task
-from rewind.errors import MissingExtra, UsageError, unknown_name
+from rewind.errors import RewindError, UsageError, unknown_name
 from rewind.experiments.train_command import EvaluationOptions, Train
 from rewind.experiments.train_settings import parse_settings
 from rewind.files import write_json
@@ -117,8 +117,8 @@ def _judge(options: EvaluationOptions, environment: str | None, data: Trajectori
     scorer = Scorer(environment, options.episodes, options.evaluation_seed)
     try:
         scorer.check(data)
-    except MissingExtra as error:
-        raise MissingExtra(f"{environment}: {error}; or train without a simulator: --env none") from error
+    except RewindError as error:
+        raise type(error)(f"{error}; without a simulator: --env none") from error
     return scorer
 
 

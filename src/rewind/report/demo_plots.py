@@ -40,6 +40,7 @@ def curves_figure(found: Sequence[Variant]) -> Any:
         axes.fill_between(steps, bounds[:, 0], bounds[:, 1], color=colour, alpha=0.15, linewidth=0)
         axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.2, label=variant.name)
     axes.set(xlim=(0, None), ylim=(-2, 102), xlabel="updates", ylabel="episodes that reach the goal, %")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("Learning curves", loc="left", fontweight="bold", fontsize=13)
     note = f"mean of {len(found[0].runs)} seeds, 95% bootstrap interval"
     axes.set_title(note, loc="right", fontsize=9.5, color=GREY)

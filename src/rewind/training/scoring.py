@@ -46,7 +46,7 @@ class Scorer:
             if shape != array.shape[1:]:
                 raise DataError(
                     f"{self.environment} has {what}s of shape {shape}, the data of {array.shape[1:]}: "
-                    "choose the environment the data comes from (--env), or none"
+                    "choose the environment the data comes from"
                 )
 
     def __call__(self, group: Group, step: int) -> dict[str, Array]:
