@@ -24,8 +24,8 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## the paper's motivating example, on embedded data, with pictures in demo/
-	$(BIN)/rewind toy --out demo
+demo: $(STAMP)  ## the main job in minutes: data, training, scores, curves and learned paths, all in demo/
+	$(BIN)/rewind demo --out demo
 
 test: $(STAMP)  ## all tests but the long ones
 	$(BIN)/python -m pytest -m "not long"
@@ -54,6 +54,8 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind toy --out docs/images
 	$(BIN)/rewind sweeps --out docs/images
 	$(BIN)/rewind mazes --out docs/images
+	$(BIN)/rewind demo --out demo
+	cp demo/demo_*.png demo/demo_*.svg docs/images
 
 clean:  ## forget everything that was built
 	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,6 +3,7 @@
 from rewind.data import Trajectories
 from rewind.errors import DataError, MissingExtra, RewindError, UsageError
 from rewind.memory import Batch, Plan, PrioritizedReplay, TrajectoryReplay, UniformReplay
+from rewind.policy import Policy, load_policy
 from rewind.targets import WeightedTarget, weighted_target
 
 __version__ = "0.1.0"
@@ -12,6 +13,7 @@ __all__ = [
     "DataError",
     "MissingExtra",
     "Plan",
+    "Policy",
     "PrioritizedReplay",
     "RewindError",
     "Trajectories",
@@ -19,5 +21,6 @@ __all__ = [
     "UniformReplay",
     "UsageError",
     "WeightedTarget",
+    "load_policy",
     "weighted_target",
 ]

@@ -16,7 +16,11 @@ from rewind.bench.train import BenchTrain
 from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
+from rewind.experiments.demo_command import Demo
+from rewind.experiments.train_command import Train
+from rewind.report import policy_commands
 from rewind.report.commands import Mazes, Sweeps
+from rewind.report.policy_commands import Watch
 
 if TYPE_CHECKING:
     import tyro
@@ -39,13 +43,20 @@ class DataGet(data_commands.DataGet):
 
 
 @dataclass
+class Export(policy_commands.Export):
+    """Write a trained policy for other programs."""
+
+    policy: tyro.conf.Positional[Path]
+
+
+@dataclass
 class Data:
     """Data sets: what is known, what is here, how to get it."""
 
     command: (
         Annotated[data_commands.DataList, command("list")]
-        | Annotated[data_commands.DataInfo, command("info")]
-        | Annotated[DataGet, command("get")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.DataInfo], command("info")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[DataGet], command("get")]
     )
 
     def run(self) -> None:
@@ -68,10 +79,14 @@ class Bench:
 
 
 Command = (
-    Annotated[Toy, command("toy")]
+    Annotated[Demo, command("demo")]
+    | Annotated[Train, command("train")]
+    | Annotated[tyro.conf.PositionalRequiredArgs[Watch], command("watch")]
+    | Annotated[Export, command("export")]
+    | Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
     | Annotated[Mazes, command("mazes")]
-    | Annotated[data_commands.Inspect, command("inspect")]
+    | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.Inspect], command("inspect")]
     | Annotated[Data, command("data")]
     | Annotated[Bench, command("bench")]
 )
@@ -88,7 +103,7 @@ def main(arguments: list[str] | None = None) -> None:
         prog="rewind",
         description="Trajectory Replay for offline reinforcement learning.",
         args=arguments,
-        config=(tyro.conf.PositionalRequiredArgs, tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
     )
     try:
         chosen.run()

@@ -54,3 +54,12 @@ def steps_bar(label: str, total: int, done: int, wanted: bool = True) -> Any:
     except ImportError:
         return nothing
     return tqdm(desc=label, total=total, initial=done, unit=" steps", unit_scale=True, dynamic_ncols=True)
+
+
+def say(text: str) -> None:
+    """A line on stdout that leaves a bar on stderr whole."""
+    try:
+        importlib.import_module("tqdm").tqdm.write(text)
+    except ImportError:
+        print(text)
+    sys.stdout.flush()

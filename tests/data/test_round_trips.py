@@ -160,3 +160,10 @@ def test_nothing_is_left_half_written(kind, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         write()
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_minari_says_what_a_set_is_evaluated_on(tmp_path, monkeypatch):
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    save_minari(from_d4rl(flat_log([4], [True])), "where-v0", environment="Pendulum-v1")
+    assert load_minari("where-v0").notes["environment"] == "Pendulum-v1"

@@ -89,6 +89,9 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
     if not arrays:
         raise DataError("the data is empty: expected at least one episode")
     notes: dict[str, Any] = {"boundaries": "episodes"}
+    environment = getattr(getattr(source, "env_spec", None), "id", None)
+    if environment is not None:
+        notes["environment"] = environment
     if keys is not None:
         notes["keys"] = list(keys)
     known = np.ones(count, bool)

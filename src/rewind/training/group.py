@@ -93,7 +93,7 @@ class Group:
         result = []
         for index, number in enumerate(self.numbers):
             record = {"run": number, "name": self.runs[index].name, "step": step, "alive": bool(alive[index])}
-            record |= {name: _number(values[index]) for name, values in metrics.items()}
+            record |= {name: finite(values[index]) for name, values in metrics.items()}
             record |= {f"visits_q{q + 1}": float(planned.visits[index, q]) for q in range(QUANTILES)}
             record["planning_delay"] = float(planned.delay[index])
             result.append(record)
@@ -131,7 +131,7 @@ class Group:
             self._unfed = (plans, Outcome({}, self.engine.alive, uncertainty))
 
 
-def _number(value: Any) -> float | None:
+def finite(value: Any) -> float | None:
     """JSON has no NaN."""
     return float(value) if np.isfinite(value) else None
 

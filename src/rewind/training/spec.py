@@ -18,6 +18,7 @@ from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 
 Memory = TrajectoryReplay | UniformReplay
 
+REWARDS = ("raw", "minus_one", "return_range")
 SAMPLERS = ("baseline", "tr", "auto", *PRIORITIES)
 
 
@@ -36,6 +37,7 @@ class Sampler:
     def __post_init__(self) -> None:
         if self.name not in SAMPLERS:
             raise unknown_name("sampler", self.name, SAMPLERS)
+        self.memory(0)  # refuses what it does not know
 
     def memory(self, seed: int) -> Memory:
         """An empty memory of this kind."""
@@ -56,6 +58,10 @@ class View:
     top: float = 1.0
     """Only this fraction of the trajectories, the best by return."""
 
+    def __post_init__(self) -> None:
+        if self.rewards not in REWARDS:
+            raise unknown_name("reward transform", self.rewards, REWARDS)
+
     def apply(self, data: Trajectories) -> Trajectories:
         """The data with its rewards transformed and its trajectories chosen; states are normalised on the device."""
         if self.top < 1.0:
@@ -64,12 +70,10 @@ class View:
             return data
         if self.rewards == "minus_one":
             return data.map_rewards(lambda rewards: rewards - 1, "r - 1")
-        if self.rewards == "return_range":
-            spread = float(data.returns.max() - data.returns.min())
-            if spread == 0:
-                raise UsageError("rewards 'return_range' need trajectories of different returns; here all are equal")
-            return data.map_rewards(lambda rewards: rewards * np.float32(1000 / spread), f"r * 1000 / {spread:g}")
-        raise unknown_name("reward transform", self.rewards, ("raw", "minus_one", "return_range"))
+        spread = float(data.returns.max() - data.returns.min())
+        if spread == 0:
+            raise UsageError("rewards 'return_range' need trajectories of different returns; here all are equal")
+        return data.map_rewards(lambda rewards: rewards * np.float32(1000 / spread), f"r * 1000 / {spread:g}")
 
 
 @dataclass(frozen=True)
@@ -85,9 +89,7 @@ class Run:
     def describe(self) -> dict[str, Any]:
         """Everything that makes the run what it is, for configuration files and for comparing them."""
         numbers = {
-            key: np.asarray(value).item()
-            if np.ndim(value) == 0 and not isinstance(value, (str, tuple))
-            else list(value)
+            key: _plain(value) if np.ndim(value) == 0 and not isinstance(value, (str, tuple)) else list(value)
             for key, value in vars(self.agent).items()
         }
         return {
@@ -97,6 +99,12 @@ class Run:
             "view": asdict(self.view),
             "seed": self.seed,
         }
+
+
+def _plain(value: Any) -> Any:
+    """A number as it was written: 0.99, not the float32 next to it."""
+    array = np.asarray(value)
+    return float(str(array)) if array.dtype == np.float32 else array.item()
 
 
 def make_runs(

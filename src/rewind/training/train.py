@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -25,11 +25,13 @@ from rewind.files import write_json
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
 from rewind.training.engine import Outcome, device_kind, to_host
-from rewind.training.group import Group
+from rewind.training.group import Group, check_data, finite
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
 from rewind.training.planner import Planned
 from rewind.training.spec import Run
 from rewind.training.table import Normaliser
+
+SHOWN = 3  # differences that an error names
 
 Evaluate = Callable[[Group, int], dict[str, Any]]  # (group, step) -> name -> one number per run
 
@@ -62,6 +64,7 @@ class Options:
     block: int | None = None  # steps planned at once; None: 1000, or 100 where ranks follow the critics
     log_every: int = 1000
     evaluate_every: int = 0  # 0: only at the end
+    evaluate_at: tuple[int, ...] = ()  # and after these steps
     out: Path | None = None  # where metrics and checkpoints go; None: nowhere
     checkpoint_minutes: float = 5.0
     resume: bool = False
@@ -70,6 +73,7 @@ class Options:
     device: str | None = None  # "cpu", "gpu"; None: what JAX prefers
     deterministic: bool = False  # resume bit for bit on a GPU too, at some cost (docs/training.md)
     progress: bool = True
+    record: Mapping[str, Any] = field(default_factory=dict)  # saved with the configuration; a resumed run has the same
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "log_every"):
@@ -159,6 +163,13 @@ class _Session:
         self.data, self.runs, self.evaluate, self.options, self.stop = data, runs, evaluate, options, stop
         self.config = self._config()
         self.records: dict[int, list[Record]] = defaultdict(list)
+        for numbers in groups_of(runs):
+            first = runs[numbers[0]]
+            check_data(data, first, options.batch_size)
+            period = first.agent.period
+            for name, value in (("steps", options.steps), ("log_every", options.log_every)):
+                if value % period:
+                    raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")
         if options.out is not None:
             self._prepare_folder(options.out)
 
@@ -169,7 +180,9 @@ class _Session:
             "block": self.options.block,
             "log_every": self.options.log_every,  # blocks end there, and with them the delay of the ranks
             "evaluate_every": self.options.evaluate_every,
+            "evaluate_at": sorted(self.options.evaluate_at),
             "runs": [run.describe() for run in self.runs],
+            **self.options.record,
         }
 
     def _prepare_folder(self, out: Path) -> None:
@@ -177,19 +190,17 @@ class _Session:
         path = out / "config.json"
         if path.exists():
             saved = json.loads(path.read_text(encoding="utf-8"))
-            changed = list(differences(saved["config"], self.config))
+            now = json.loads(json.dumps(self.config))
+            changed = list(differences(saved["config"], now))
             if changed:
-                more = f"\n  and {len(changed) - 8} more" if len(changed) > 8 else ""
-                raise UsageError(
-                    f"{out} holds training with another configuration:\n  " + "\n  ".join(changed[:8]) + more
-                )
+                more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
+                raise UsageError(f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}")
             if not self.options.resume:
                 raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
             return
         versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
-        write_json(
-            path, {"config": self.config, "steps": self.options.steps, "versions": versions, "device": device_kind()}
-        )
+        how = {key: value for key, value in vars(self.options).items() if key not in ("out", "resume", "record")}
+        write_json(path, {"config": self.config, "options": how, "versions": versions, "device": device_kind()})
 
     def train(self) -> list[Trained]:
         trained: dict[int, Trained] = {}
@@ -217,6 +228,7 @@ class _Course:
         self.session, self.group, self.folder, self.options = session, group, folder, session.options
         self.dead: set[int] = set()
         self.sinks: list[Sink] = []
+        self.evaluations = self._evaluation_steps()
         self._saved_at = time.monotonic()
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -250,10 +262,6 @@ class _Course:
 
     def train(self) -> None:
         group, total = self.group, self.options.steps
-        for name in ("steps", "log_every", "evaluate_every"):
-            value = getattr(self.options, name)
-            if value % group.period:
-                raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {group.period}")
         unlogged: list[tuple[int, Planned, Outcome]] = []
         bar = _bar(total, group, self.options.progress)
         try:
@@ -264,7 +272,7 @@ class _Course:
                 bar.update(group.step - bar.n)
                 # Metrics of the block before: looking at those of this one would wait for it.
                 self._log_blocks(unlogged, bar, keep=1)
-                if self._evaluates(group.step):
+                if group.step in self.evaluations:
                     self._log_blocks(unlogged, bar, keep=0)
                     self._log(self._scores(), bar)
                 stopping = bool(self.session.stop)  # looked at once: a signal that comes now waits for the next block
@@ -291,22 +299,27 @@ class _Course:
     def _next_stop(self) -> int:
         """The next step at which something other than training happens; blocks end there."""
         step, options = self.group.step, self.options
-        stops = [options.steps]
-        for every in (options.log_every, options.evaluate_every):
-            if every > 0:
-                stops.append((step // every + 1) * every)
+        stops = [options.steps, *(stop for stop in self.evaluations if stop > step)]
+        stops.append((step // options.log_every + 1) * options.log_every)
         return min(stops)
 
-    def _evaluates(self, step: int) -> bool:
-        every = self.options.evaluate_every
-        return self.session.evaluate is not None and (step >= self.options.steps or (every > 0 and step % every == 0))
+    def _evaluation_steps(self) -> set[int]:
+        """When to evaluate: as asked, at whole periods of the agent, and at the end."""
+        if self.session.evaluate is None:
+            return set()
+        options, period = self.options, self.group.period
+        grid = (
+            range(options.evaluate_every, options.steps, options.evaluate_every) if options.evaluate_every > 0 else ()
+        )
+        wanted = {step for step in (*grid, *options.evaluate_at) if 0 < step < options.steps}
+        return {step + -step % period for step in wanted} | {options.steps}
 
     def _scores(self) -> list[Record]:
         assert self.session.evaluate is not None
         scores = self.session.evaluate(self.group, self.group.step)
         return [
             {"run": number, "name": self.group.runs[at].name, "step": self.group.step}
-            | {name: float(values[at]) for name, values in scores.items()}
+            | {name: finite(values[at]) for name, values in scores.items()}
             for at, number in enumerate(self.group.numbers)
         ]
 
@@ -316,10 +329,10 @@ class _Course:
             if record.get("alive") is False and record["run"] not in self.dead:
                 self.dead.add(record["run"])
                 name = f"run {record['run']} ({record['name']})"
-                bar.write(f"rewind: {name} is no longer finite at step {record['step']:,}; the others go on")
+                bar.write(f"rewind: {name} is no longer finite at step {record['step']:,}: it stays as it was before")
         for sink in self.sinks:
             sink.write(records)
-        scores = [record["score"] for record in records if "score" in record]
+        scores = [record["score"] for record in records if record.get("score") is not None]
         if scores:
             bar.set_postfix_str(f"score {np.mean(scores):.1f}")
 
@@ -340,7 +353,7 @@ class _Course:
         self._saved_at = time.monotonic()
 
     def _where(self) -> str:
-        return f"; everything is in {self.folder}, resume=True goes on" if self.folder else ""
+        return f"; everything is in {self.folder}, resume=True or --resume goes on" if self.folder else ""
 
 
 def _bar(total: int, group: Group, wanted: bool) -> Any:

@@ -1,0 +1,1 @@
+"""How data sets are made: behaviour policies, waypoint navigation, collection."""

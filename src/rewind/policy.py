@@ -1,0 +1,148 @@
+"""Trained policies as files, and as functions that need NumPy alone.
+
+A policy is a folder:
+
+    policy.npz     weight_0 (observation, hidden), bias_0 (hidden,), weight_1 ...; mean, scale (observation,)
+    policy.json    the format, sizes, max_action, and where it comes from
+
+    x = (observation - mean) / scale
+    x = relu(x @ weight_i + bias_i)                        for all layers but the last
+    action = max_action * tanh(x @ weight_n + bias_n)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.errors import DataError, UsageError
+from rewind.files import whole_file, write_json
+
+Array = NDArray[Any]
+FORMAT = "rewind policy 1"
+KIND = "tanh mlp"
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A deterministic policy: a callable on observations.
+
+    weights: each (in, out)
+    biases: each (out,)
+    mean, scale: (observation,) what is subtracted from observations, and what they are divided by
+    provenance: how it was trained
+    """
+
+    weights: Sequence[Array]
+    biases: Sequence[Array]
+    mean: Array
+    scale: Array
+    max_action: float = 1.0
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "scale"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float32))
+        for name in ("weights", "biases"):
+            layers = tuple(np.asarray(array, np.float32) for array in getattr(self, name))
+            object.__setattr__(self, name, layers)
+        sizes = [len(self.mean), *(weight.shape[-1] for weight in self.weights)]
+        fits = [weight.shape for weight in self.weights] == list(pairwise(sizes))
+        fits &= [bias.shape for bias in self.biases] == [(size,) for size in sizes[1:]]
+        if not self.weights or not fits or self.scale.shape != self.mean.shape:
+            shapes = [array.shape for array in (self.mean, self.scale, *self.weights, *self.biases)]
+            raise DataError(f"the layers of this policy do not fit each other: {shapes}")
+
+    @property
+    def observation_size(self) -> int:
+        return len(self.mean)
+
+    @property
+    def action_size(self) -> int:
+        return len(self.biases[-1])
+
+    @property
+    def environment(self) -> str | None:
+        """What it was evaluated on while it was trained."""
+        name: str | None = self.provenance.get("environment")
+        return name
+
+    def __call__(self, observations: Any) -> Array:
+        """(..., observation) -> (..., action), float32 within +-max_action."""
+        observations = np.asarray(observations)
+        if observations.ndim < 1 or observations.shape[-1] != self.observation_size:
+            raise UsageError(
+                f"observations have shape {observations.shape}; this policy takes (..., {self.observation_size})"
+            )
+        x = ((observations - self.mean) / self.scale).astype(np.float32)
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = np.maximum(x @ weight + bias, 0.0)
+        return np.asarray(np.float32(self.max_action) * np.tanh(x @ self.weights[-1] + self.biases[-1]))
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the two files; returns the folder."""
+        folder = Path(folder)
+        arrays: dict[str, Any] = {"mean": self.mean, "scale": self.scale}  # Any: NumPy's own types mistake the names
+        for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            arrays |= {f"weight_{index}": weight, f"bias_{index}": bias}
+        with whole_file(folder / "policy.npz") as temporary:
+            np.savez(temporary, **arrays)
+        about = {
+            "format": FORMAT,
+            "kind": KIND,
+            "observation_size": self.observation_size,
+            "action_size": self.action_size,
+            "max_action": float(self.max_action),
+            "hidden": [len(bias) for bias in self.biases[:-1]],
+            "provenance": dict(self.provenance),
+        }
+        write_json(folder / "policy.json", about)
+        return folder
+
+
+def load_policy(folder: str | os.PathLike[str]) -> Policy:
+    """The policy in a folder that training has written.
+
+    policy = rewind.load_policy("runs/hopper/policies/000")
+    action = policy(observation)
+    """
+    folder = Path(folder)
+    about = _read_about(folder)
+    try:
+        with np.load(folder / "policy.npz", allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        layers = range(len(about["hidden"]) + 1)
+        return Policy(
+            [arrays[f"weight_{index}"] for index in layers],
+            [arrays[f"bias_{index}"] for index in layers],
+            arrays["mean"],
+            arrays["scale"],
+            float(about["max_action"]),
+            about["provenance"],
+        )
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        raise DataError(f"{folder} holds no whole policy: {error}") from error
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    path = folder / "policy.json"
+    try:
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        inside = sorted(str(found.parent) for found in folder.glob("policies/*/policy.json"))
+        hint = f"; there are {len(inside)} inside it, the first is {inside[0]}" if inside else ""
+        raise DataError(f"no policy in {folder}{hint}") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("kind") != KIND:
+        raise DataError(f"{path} is no policy that this version of Rewind knows: expected {FORMAT!r}, {KIND!r}")
+    return about

@@ -1,0 +1,59 @@
+"""`rewind export` and `rewind watch`: what to do with a trained policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.errors import UsageError
+from rewind.policy import load_policy
+
+
+@dataclass
+class Export:
+    """Write a trained policy for other programs."""
+
+    policy: Path
+    """Its folder, such as runs/hopper/policies/000."""
+    onnx: Path
+    """The ONNX file to write."""
+
+    def run(self) -> None:
+        from rewind.integrations.onnx_export import export_onnx
+
+        policy = load_policy(self.policy)
+        export_onnx(policy, self.onnx)
+        print(f"wrote {self.onnx}: observations (rows, {policy.observation_size}) -> ", end="")
+        print(f"actions (rows, {policy.action_size}), float32")
+
+
+@dataclass
+class Watch:
+    """Film an episode of a trained policy."""
+
+    policy: Path
+    """Its folder, such as runs/hopper/policies/000."""
+    out: Path | None = None
+    """The film, .gif or .mp4; default: episode.gif beside the policy."""
+    env: str | None = None
+    """Where to play: a data set or a Gymnasium id; default: what the policy was evaluated on."""
+    seed: int = 0
+    """Of the environment."""
+    frames: int = 200
+    """Most frames of the film; a longer episode is drawn every second step, or fewer."""
+
+    def run(self) -> None:
+        from rewind.report.watch import check_kind, film_episode, write_film
+
+        policy = load_policy(self.policy)
+        environment = self.env or policy.environment
+        if environment is None:
+            raise UsageError(f"{self.policy} was trained without a simulator; say where to play: --env NAME")
+        if self.frames < 2:
+            raise UsageError(f"--frames is {self.frames}; expected at least 2")
+        out = self.out or self.policy / "episode.gif"
+        check_kind(out)
+        film = film_episode(policy, environment, self.seed, self.frames)
+        write_film(film, out)
+        print(f"{environment}: return {film.total:g} in {film.steps:,} steps")
+        print(f"wrote {out}: {len(film.frames)} frames, drawn by: {film.how}")

@@ -1,0 +1,153 @@
+"""An episode of a policy as a film: drawn by the simulator, or from above in a maze where nothing else draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.errors import UsageError, require
+from rewind.files import whole_file
+from rewind.report.figures import BLUE, new_figure, styled
+
+Array = NDArray[Any]
+KINDS = (".gif", ".mp4")
+Policy = Callable[[Array], Any]
+
+
+@dataclass(frozen=True)
+class Film:
+    """frames: (frames, height, width, 3) uint8"""
+
+    frames: Array
+    frames_per_second: float
+    total: float  # the sum of rewards
+    steps: int
+    how: str  # what drew it
+
+
+def film_episode(policy: Policy, name: str, seed: int, most_frames: int, size: int = 400) -> Film:
+    """Play one episode and draw it. A long one is drawn every second step, every third ...
+
+    name: a data set or a Gymnasium id, as `rewind.envs.make`
+    """
+    from rewind.envs import make
+    from rewind.envs.vector import ArrayEnv
+
+    env: Any = make(name, 1)
+    array = isinstance(env, ArrayEnv)
+    env.close()
+    env = make(name, 1, autoreset_mode="Disabled") if array else make(name, 1, render_mode="rgb_array")
+    try:
+        draw, how = _artist(env, size)
+        return _film(env, policy, seed, most_frames, draw, how)
+    finally:
+        env.close()
+
+
+def _has_model(env: Any) -> bool:
+    return hasattr(env, "frame")
+
+
+def _artist(env: Any, size: int) -> tuple[Callable[[Array], Array], str]:
+    """A function from the path so far, (steps, observation), to a picture of now; and who draws."""
+    if _has_model(env):
+        try:
+            env.reset(seed=0)
+            env.frame(0, size, size)
+            return lambda path: np.asarray(env.frame(0, size, size)), "MuJoCo"
+        except UsageError:
+            if not hasattr(env, "maze"):
+                raise
+    if hasattr(env, "maze"):
+        return MazeArtist(env, size), "from above"
+    return _rendered(env), "its own renderer"
+
+
+def _rendered(env: Any) -> Callable[[Array], Array]:
+    def draw(path: Array) -> Array:
+        try:
+            return np.asarray(env.render()[0])
+        except Exception as error:  # whatever somebody's renderer raises
+            raise UsageError(f"this environment draws no pictures: {type(error).__name__}: {error}") from error
+
+    return draw
+
+
+class MazeArtist:
+    """A maze from above: the goal, the way so far, and where it is now. The first two observations are x and y."""
+
+    def __init__(self, env: Any, size: int) -> None:
+        from rewind.report.maze_plot import draw_maze
+
+        self.env, self.size = env, size
+        self.cell = 4.0 if _has_model(env) else 1.0  # AntMaze's and PointMaze's
+        self.goal_drawn = False
+        left, right, bottom, top = env.maze.bounds(self.cell)
+        with styled():
+            self.figure = new_figure(size / 100 * (right - left) / (top - bottom), size / 100)
+            axes = self.figure.add_axes((0, 0, 1, 1))
+            draw_maze(axes, env.maze, self.cell)
+            axes.set_axis_off()
+            (self.way,) = axes.plot([], [], color=BLUE, linewidth=1.5, alpha=0.7)
+            (self.now,) = axes.plot([], [], marker="o", color=BLUE, markersize=9)
+        self.axes = axes
+        self.canvas = require("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(self.figure)
+
+    def __call__(self, path: Array) -> Array:
+        from rewind.report.maze_plot import draw_goals
+
+        if not self.goal_drawn:  # it is known only after the reset
+            draw_goals(self.axes, self.env.goals[0], 0.5)
+            self.goal_drawn = True
+        self.way.set_data(path[:, 0], path[:, 1])
+        self.now.set_data(path[-1:, 0], path[-1:, 1])
+        self.canvas.draw()
+        return np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
+
+
+def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array], Array], how: str) -> Film:
+    """Play, and draw on the way. A film that gets too long loses every second frame, and is drawn half as often."""
+    observations, _ = env.reset(seed=seed)
+    path, total, every = [observations[0]], 0.0, 1
+    frames = [draw(np.array(path))]
+    over = False
+    while not over:
+        observations, rewards, terminated, truncated, _ = env.step(np.asarray(policy(observations)))
+        path.append(observations[0])
+        total += float(rewards[0])
+        over = bool(terminated[0] or truncated[0])
+        if over or (len(path) - 1) % every == 0:
+            frames.append(draw(np.array(path)))
+        if len(frames) > most:
+            frames, every = frames[::2], 2 * every
+    speed = float(env.metadata.get("render_fps") or 10)
+    return Film(np.stack(frames), max(speed / every, 1.0), total, len(path) - 1, how)
+
+
+def check_kind(path: Path) -> None:
+    """Before an episode is played for nothing."""
+    if path.suffix.lower() not in KINDS:
+        raise UsageError(f"{path}: a film is written as {' or '.join(KINDS)}")
+
+
+def write_film(film: Film, path: Path) -> None:
+    """A GIF or an MP4, by the name's ending."""
+    imageio = require("imageio", "video")
+    with whole_file(path) as temporary:
+        if path.suffix.lower() == ".gif":
+            duration = 1000 / min(film.frames_per_second, 50.0)  # what viewers show at most
+            imageio.mimwrite(temporary, list(film.frames), duration=duration, loop=0)
+        else:
+            require("imageio_ffmpeg", "video")
+            imageio.mimwrite(temporary, list(_even(film.frames)), fps=film.frames_per_second, macro_block_size=1)
+
+
+def _even(frames: Array) -> Iterator[Array]:
+    """The codec wants even sides."""
+    height, width = (side - side % 2 for side in frames.shape[1:3])
+    return (frame[:height, :width] for frame in frames)

@@ -1,0 +1,126 @@
+"""What runs are judged by while they are trained: episodes in a simulator, or the data where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.agents.networks import value
+from rewind.data import Trajectories
+from rewind.envs import Diagnostics, Evaluation, Evaluator, diagnose, make
+from rewind.errors import DataError
+from rewind.progress import say
+from rewind.training.group import Group
+from rewind.training.spec import Run
+from rewind.training.train import Evaluate
+
+Array = NDArray[Any]
+DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
+
+
+class Scorer:
+    """Plays `episodes` episodes of all runs of a group together, with one policy call per step.
+
+    Runs of the same seed, whatever their sampler, play the same episodes; each evaluation plays new ones.
+
+    seed: where the episodes come from, along with a run's own seed and the step
+    """
+
+    def __init__(self, environment: str, episodes: int, seed: int = 0) -> None:
+        self.environment, self.episodes, self.seed = environment, episodes, seed
+        self._evaluators: dict[int, Evaluator] = {}  # by number of runs
+
+    def check(self, data: Trajectories) -> None:
+        """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
+        env = make(self.environment, 1)
+        env.close()
+        for what, array in (("observation", data.observations), ("action", data.actions)):
+            shape = getattr(env, f"single_{what}_space").shape
+            if shape != array.shape[1:]:
+                raise DataError(
+                    f"{self.environment} has {what}s of shape {shape}, the data of {array.shape[1:]}: "
+                    "choose the environment the data comes from"
+                )
+
+    def __call__(self, group: Group, step: int) -> dict[str, Array]:
+        """The mean score and return of each run, and what is needed to play the episodes again."""
+        seeds = [episode_seed(self.seed, run.seed, step) for run in group.runs]
+        result = self.play(group, seeds)
+        runs = len(group.runs)
+        return {
+            "score": result.score,
+            "return": result.returns.mean(axis=1),
+            "length": result.lengths.mean(axis=1),
+            "episodes": np.full(runs, self.episodes),
+            "evaluation_seed": np.array(seeds),
+        }
+
+    def play(self, group: Group, seeds: list[int]) -> Evaluation:
+        runs = len(group.runs)
+        if runs not in self._evaluators:
+            self._evaluators[runs] = Evaluator(self.environment, runs, self.episodes)
+        policies = group.policies()
+
+        def act(observations: Array) -> Any:
+            return group.engine.act(policies, group.normaliser(observations).astype(np.float32))
+
+        return self._evaluators[runs](act, seeds)
+
+
+def episode_seed(seed: int, run_seed: int, step: int) -> int:
+    """One seed for the episodes of a run at a step."""
+    return int(np.random.SeedSequence([seed, run_seed, step]).generate_state(1)[0])
+
+
+class Diagnoser:
+    """Holds critics and policies against the data (`rewind.envs.diagnose`); for when there is no simulator."""
+
+    def __init__(self, data: Trajectories) -> None:
+        self.data = data
+
+    def __call__(self, group: Group, step: int) -> dict[str, Array]:
+        seen = group.runs[0].view.apply(self.data)
+        found = [self._diagnose(group, at, run, seen) for at, run in enumerate(group.runs)]
+        return {name: np.array([one[name] for one in found]) for name in DIAGNOSED}
+
+    def _diagnose(self, group: Group, at: int, run: Run, data: Trajectories) -> dict[str, Any]:
+        one = partial(jax.tree.map, lambda leaf: leaf[at])
+        policy, normaliser = one(group.policies()), group.normaliser
+        critics = one(group.engine.state.critics.params) if hasattr(group.engine.state, "critics") else None
+
+        def act(observations: Array) -> Any:
+            return run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32))
+
+        def q(observations: Array, actions: Array) -> Any:
+            if critics is None:
+                return np.full(len(observations), np.nan)
+            states = jnp.asarray(normaliser(observations), jnp.float32)
+            return value(critics, states, jnp.asarray(actions, jnp.float32)).mean(0)
+
+        return asdict(diagnose(q, act, data, discount=float(getattr(run.agent, "discount", 0.99))))
+
+
+def telling(judge: Evaluate, names: Sequence[str]) -> Evaluate:
+    """The same judge, with a line for every evaluation: the mean score of each variant.
+
+    names: of the variants, one for each run
+    """
+
+    def evaluate(group: Group, step: int) -> dict[str, Any]:
+        figures = judge(group, step)
+        if "score" in figures:
+            grouped: dict[str, list[float]] = {}
+            for at, number in enumerate(group.numbers):
+                grouped.setdefault(names[number], []).append(float(figures["score"][at]))
+            told = "   ".join(f"{name} {np.mean(values):5.1f}" for name, values in grouped.items())
+            say(f"step {step:>9,}   {told}")
+        return figures
+
+    return evaluate

@@ -1,0 +1,194 @@
+"""`rewind train`, end to end, small."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+for package in ("jax", "equinox", "optax", "tyro", "gymnasium"):
+    pytest.importorskip(package)
+
+import jax
+from tests.helpers import make
+
+import rewind
+from rewind.agents import AGENTS
+from rewind.behaviour.point import wander
+from rewind.cli import main
+from rewind.data import save_npz
+from rewind.training import Trained, make_runs
+from rewind.training.policies import to_policy
+from rewind.training.results import interval
+from rewind.training.table import make_normaliser
+
+KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"
+TINY = ["--hidden", "8", "8", "--batch-size", "8", "--log-every", "10"]
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    path = tmp_path_factory.mktemp("points") / "points.npz"
+    save_npz(wander("umaze", 40), path)
+    return str(path)
+
+
+def run(*arguments):
+    main(["train", *map(str, arguments)])
+
+
+def fails(capsys, *arguments):
+    """The one line that is printed for bad input."""
+    with pytest.raises(SystemExit) as stop:
+        run(*arguments)
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("rewind: ") and error.count("\n") == 1, error
+    return error
+
+
+@pytest.mark.skipif(not KITCHEN.exists(), reason="shared data is not here")
+def test_a_file_nobody_here_wrote_is_trained_on_without_a_simulator(tmp_path, capsys):
+    pytest.importorskip("h5py")
+    run(
+        "--dataset", KITCHEN, "--samplers", "baseline", "tr", "--betas", "1", "0.5", "--seeds", "0", "1",
+        "--steps", "20", "--out", tmp_path / "run", "--json", tmp_path / "figures.json", *TINY,
+    )  # fmt: skip
+    output = capsys.readouterr().out
+    assert "no simulator" in output and "action_distance" in output
+    results = json.loads((tmp_path / "figures.json").read_text())
+    # The baseline carries nothing, so that beta changes nothing: it is trained once.
+    assert [row["variant"] for row in results["variants"]] == ["baseline", "tr beta 1", "tr beta 0.5"]
+    assert all(row["td_error"] > 0 for row in results["variants"])
+    assert len(list((tmp_path / "run/policies").iterdir())) == 6
+
+
+def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_path, capsys):
+    out = tmp_path / "run"
+    arguments = ["--dataset", points, "--samplers", "tr", "avg_reward", "--seeds", "0", "1", "--out", out, *TINY]
+    arguments += ["--episodes", "2", "--evaluate-every", "20"]
+    run(*arguments, "--steps", "40")
+    output = capsys.readouterr().out
+    assert "evaluated on rewind/PointMaze-umaze-v0" in output and "interval" in output
+    saved = json.loads((out / "config.json").read_text())
+    assert saved["config"]["command"]["environment"] == "rewind/PointMaze-umaze-v0"
+    assert saved["options"]["evaluate_every"] == 20 and saved["config"]["runs"][0]["agent"]["discount"] == 0.99
+    first = json.loads((out / "results.json").read_text())["runs"]
+    assert first[0]["curve"]["steps"] == [20, 40]
+
+    records = map(json.loads, (out / "group-0/metrics.jsonl").read_text().splitlines())
+    played = {(r["step"], r["run"]): r["evaluation_seed"] for r in records if "evaluation_seed" in r}
+    # Runs of one seed play the same episodes, whatever their sampler; each evaluation plays new ones.
+    assert played[20, 0] == played[20, 2] and len(set(played.values())) == 4
+
+    run(*arguments, "--steps", "60", "--resume")
+    longer = json.loads((out / "results.json").read_text())["runs"]
+    assert longer[0]["curve"]["steps"] == [20, 40, 60]
+    assert longer[0]["curve"]["scores"][:2] == first[0]["curve"]["scores"]
+    policy = rewind.load_policy(longer[0]["policy"])
+    assert policy.environment == "rewind/PointMaze-umaze-v0" and policy(np.zeros((5, 4))).shape == (5, 2)
+
+    error = fails(capsys, *arguments, "--steps", "60", "--resume", "--set", "alpha=1")
+    assert "holds another configuration: runs[0].agent.alpha: was 2.5, is 1.0" in error
+    assert "resume it" in fails(capsys, *arguments, "--steps", "60")
+
+
+def test_numbers_are_swept_and_shapes_set(points, tmp_path):
+    run("--dataset", points, "--algorithm", "edac", "--set", "eta=0,1", "ensemble=3", "--steps", "4",
+        "--env", "none", "--out", tmp_path / "run", *TINY)  # fmt: skip
+    runs = json.loads((tmp_path / "run/config.json").read_text())["config"]["runs"]
+    assert [each["agent"]["eta"] for each in runs] == [0.0, 1.0]
+    assert {each["agent"]["ensemble"] for each in runs} == {3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--algorithm", "td3bc"], "unknown algorithm 'td3bc': did you mean 'td3_bc'"),
+        (["--samplers", "uqm_rewards"], "unknown sampler 'uqm_rewards': did you mean 'uqm_reward'"),
+        (["--set", "critic_rat=1"], "unknown number of TD3BC 'critic_rat': did you mean 'critic_rate'"),
+        (["--set", "alpha=much"], "--set alpha=much: expected a number"),
+        (["--set", "alpha"], "--set alpha: expected NAME=NUMBER"),
+        (["--set", "beta=1"], "--set beta: it comes from --betas"),
+        (["--betas", "2"], "--betas has 2; expected numbers from 0 to 1"),
+        (["--betas", "paper"], "the paper gives no beta"),
+        (["--seeds", "1", "1"], "--seeds is 1 1; expected different values"),
+        (["--steps", "0"], "--steps is 0"),
+        (["--steps", "5"], "expected a multiple of the agent's period"),
+        (["--rewards", "minus_ones"], "unknown reward transform 'minus_ones': did you mean 'minus_one'"),
+        (["--reuse", "epochs"], "unknown reuse 'epochs': did you mean 'epoch'"),
+        (["--env", "Hoper-v4"], "unknown environment 'Hoper-v4': did you mean 'Hopper-v4'"),
+        (["--env", "Pendulum-v1"], "Pendulum-v1 has observations of shape (3,), the data of (4,)"),
+        (["--device", "tpu"], "no device 'tpu' here; there is: "),
+    ],
+)
+def test_bad_input_is_one_line_that_says_what_to_do(points, tmp_path, capsys, arguments, message):
+    given = [] if "--steps" in arguments else ["--steps", "10"]
+    assert message in fails(capsys, "--dataset", points, "--out", tmp_path / "run", *TINY, *given, *arguments)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_data_set_is_one_line_with_the_nearest(tmp_path, capsys):
+    error = fails(capsys, "--dataset", "hopper-medium-v3", "--out", tmp_path / "run")
+    assert "unknown data set 'hopper-medium-v3': did you mean 'hopper-medium-v2'" in error
+
+
+def test_an_environment_whose_package_is_missing_is_named_before_training(points, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium_robotics", None)
+    error = fails(capsys, "--dataset", points, "--env", "AdroitHandPen-v1", "--out", tmp_path / "run", *TINY)
+    assert "pip install 'rewind-rl[robotics]'" in error and "--env none" in error
+    assert not (tmp_path / "run").exists()
+
+
+DATA = make([9] * 20, known=1.0)
+
+
+@pytest.mark.parametrize("algorithm", sorted(AGENTS))
+def test_a_saved_policy_acts_as_the_agent_to_a_millionth(algorithm, tmp_path):
+    (described,) = make_runs(DATA, algorithm, hidden=(64, 64))
+    state = described.agent.init(jax.random.PRNGKey(3), 8)
+    weights = jax.tree.map(lambda leaf: np.asarray(3 * leaf), described.agent.policy(state))
+    trained = Trained(described, weights, make_normaliser(DATA, True), alive=True)
+    to_policy(trained, {"note": "x"}).save(tmp_path)
+    policy = rewind.load_policy(tmp_path)
+    observations = np.random.default_rng(0).standard_normal((200, 3))
+    np.testing.assert_allclose(policy(observations), trained.act(observations), atol=1e-6)
+    np.testing.assert_allclose(policy(observations[0]), policy(observations)[0], atol=1e-6)
+    assert policy.provenance["note"] == "x"
+
+
+def test_a_saved_policy_needs_numpy_alone(tmp_path):
+    policy = rewind.Policy([np.eye(3, 2)], [np.zeros(2)], np.zeros(3), np.ones(3))
+    policy.save(tmp_path)
+    blocked = ("jax", "equinox", "optax", "numba", "gymnasium", "torch", "h5py")
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\n"
+        f"import rewind; print(*rewind.load_policy({str(tmp_path)!r})([0.1, 0.2, 0.3]))"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    np.testing.assert_allclose([float(number) for number in printed.split()], np.tanh([0.1, 0.2]), atol=1e-6)
+
+
+def test_what_is_no_policy_is_said_clearly(tmp_path):
+    with pytest.raises(rewind.DataError, match="no policy in"):
+        rewind.load_policy(tmp_path)
+    policy = rewind.Policy([np.ones((3, 2))], [np.zeros(2)], np.zeros(3), np.ones(3))
+    policy.save(tmp_path / "policies/000")
+    with pytest.raises(rewind.DataError, match=r"there are 1 inside it, the first is .*policies/000"):
+        rewind.load_policy(tmp_path)
+    with pytest.raises(rewind.UsageError, match=r"shape \(4,\); this policy takes \(..., 3\)"):
+        policy(np.zeros(4))
+    archive = tmp_path / "policies/000/policy.npz"
+    archive.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(rewind.DataError, match="holds no whole policy"):
+        rewind.load_policy(archive.parent)
+    with pytest.raises(rewind.DataError, match="do not fit each other"):
+        rewind.Policy([np.ones((3, 2))], [np.zeros(3)], np.zeros(3), np.ones(3))
+
+
+def test_an_interval_holds_the_mean_and_one_run_has_none():
+    low, high = interval([0.0, 10.0, 20.0, 30.0])
+    assert 0 <= low < 15 < high <= 30
+    assert interval([1.0]) is None

@@ -1,0 +1,97 @@
+"""`rewind export` and `rewind watch`."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tyro")
+
+from rewind import Policy
+from rewind.cli import main
+
+
+def policy(environment, observation, action, folder, max_action=1.0):
+    """Random, with two layers and a normaliser."""
+    rng = np.random.default_rng(0)
+    made = Policy(
+        [rng.standard_normal((observation, 16)), rng.standard_normal((16, action))],
+        [rng.standard_normal(16), rng.standard_normal(action)],
+        rng.standard_normal(observation),
+        rng.uniform(0.5, 2.0, observation),
+        max_action,
+        {"environment": environment},
+    )
+    return made, made.save(folder)
+
+
+def test_the_onnx_model_acts_as_the_policy(tmp_path, capsys):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    made, folder = policy(None, 5, 3, tmp_path / "policy", max_action=2.0)
+    main(["export", str(folder), "--onnx", str(tmp_path / "policy.onnx")])
+    assert "actions (rows, 3)" in capsys.readouterr().out
+    session = runtime.InferenceSession(str(tmp_path / "policy.onnx"), providers=["CPUExecutionProvider"])
+    observations = np.random.default_rng(1).standard_normal((50, 5)).astype(np.float32)
+    (actions,) = session.run(["actions"], {"observations": observations})
+    np.testing.assert_allclose(actions, made(observations), atol=1e-5)
+
+
+def frames(path):
+    return pytest.importorskip("imageio.v3").imread(path)
+
+
+def test_a_point_maze_is_filmed_from_above(tmp_path, capsys):
+    for package in ("gymnasium", "matplotlib", "imageio"):
+        pytest.importorskip(package)
+    _, folder = policy("rewind/PointMaze-umaze-v0", 4, 2, tmp_path)
+    main(["watch", str(folder), "--frames", "12"])
+    assert "drawn by: from above" in capsys.readouterr().out
+    film = frames(folder / "episode.gif")
+    assert film.ndim == 4 and len(film) > 1 and film.std() > 5
+    assert (film[0] != film[-1]).any()
+
+
+def test_a_film_can_be_an_mp4(tmp_path):
+    for package in ("gymnasium", "matplotlib", "imageio", "imageio_ffmpeg"):
+        pytest.importorskip(package)
+    _, folder = policy("rewind/PointMaze-umaze-v0", 4, 2, tmp_path)
+    main(["watch", str(folder), "--frames", "12", "--out", str(tmp_path / "x.mp4")])
+    assert (tmp_path / "x.mp4").stat().st_size > 500
+
+
+def test_an_ant_that_nothing_can_render_is_drawn_from_above(tmp_path, monkeypatch, capsys):
+    for package in ("mujoco.batch", "matplotlib", "imageio"):
+        pytest.importorskip(package)
+    from rewind.envs.batched import MujocoEnv
+    from rewind.errors import UsageError
+
+    def cannot(self, height, width):
+        raise UsageError("MuJoCo cannot draw here")
+
+    monkeypatch.setattr(MujocoEnv, "_make_renderer", cannot)
+    monkeypatch.chdir(tmp_path)
+    _, folder = policy("rewind/AntMaze-umaze-v2", 29, 8, tmp_path)
+    main(["watch", str(folder), "--frames", "4"])
+    assert "drawn by: from above" in capsys.readouterr().out
+    assert len(frames(folder / "episode.gif")) >= 1
+
+
+@pytest.mark.parametrize(
+    ("environment", "arguments", "message"),
+    [
+        (None, [], "was trained without a simulator; say where to play: --env NAME"),
+        ("rewind/PointMaze-umaze-v0", ["--out", "film.avi"], "a film is written as .gif or .mp4"),
+        ("rewind/PointMaze-umaze-v0", ["--frames", "1"], "--frames is 1"),
+        ("rewind/PointMaze-umaz-v0", [], "unknown environment 'rewind/PointMaze-umaz-v0': did you mean"),
+        ("rewind/AntMaze-umaze-v2", [], "this policy takes (..., 4)"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch, environment, arguments, message):
+    pytest.importorskip("gymnasium")
+    if environment and "Ant" in environment:
+        pytest.importorskip("mujoco.batch")
+    monkeypatch.chdir(tmp_path)
+    _, folder = policy(environment, 4, 2, tmp_path / "policy")
+    with pytest.raises(SystemExit):
+        main(["watch", str(folder), *arguments])
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
