@@ -38,7 +38,7 @@ $(STAMP_INTEGRATIONS): pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
-	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations tests/agents tests/training tests/test_targets.py
+	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
 
 lint: $(STAMP)  ## ruff: style and format
 	$(BIN)/ruff check .

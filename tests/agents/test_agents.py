@@ -87,7 +87,7 @@ def test_every_number_of_an_agent_changes_what_it_learns(name):
     update, state, batch = update_of(agent), start(agent), batch_of(agent)
     state, *_ = update(agent, state, batch)  # a decay shows from the second update on
     usual = arrays(update(agent, state, batch)[0])
-    numbers = [field for field in vars(agent) if isinstance(getattr(agent, field), jax.Array)]
+    numbers = [field for field in vars(agent) if isinstance(getattr(agent, field), (jax.Array, np.ndarray))]
     assert set(NUMBERS[name]) <= set(numbers)
     for field in numbers:
         changed, *_ = update(make(name, **{field: 0.7 * getattr(agent, field)}), state, batch)

@@ -117,9 +117,9 @@ def test_late_td_errors_do_not_land_on_what_took_the_place_of_their_rows():
     assert np.allclose(memory.probabilities(), 1 / 20)
 
 
-def test_trajectories_without_a_transition_are_refused():
+def test_adding_nothing_that_could_be_replayed_is_refused():
     memory = TrajectoryReplay(seed=0, capacity=10)
     memory.load_offline_dataset(make([4, 4], known=1.0))
-    with pytest.raises(DataError, match="added trajectory 1 is a single step cut by a time-out"):
-        memory.add(make([3, 1], terminated=0.0, known=0.0))
+    with pytest.raises(DataError, match="nothing of what is added could be replayed"):
+        memory.add(make([1, 1], terminated=0.0, known=0.0))
     assert len(memory.sample(2)) == 2

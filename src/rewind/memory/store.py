@@ -109,11 +109,8 @@ class Store:
                 raise DataError(
                     f"added {name} are {new.dtype}{new.shape[1:]}; the memory holds {old.dtype}{old.shape[1:]}"
                 )
-        if not data.transitions.all():
-            raise DataError(
-                f"added trajectory {int(np.argmin(data.transitions))} is a single step cut by a time-out, without its "
-                "successor: nothing of it could be replayed"
-            )
+        if not data.transitions.any():
+            raise DataError("nothing of what is added could be replayed: single steps cut by a time-out, no successors")
         if self.capacity is not None and data.lengths.max() > self.capacity:
             raise DataError(
                 f"a trajectory of {data.lengths.max():,} rows does not fit into a capacity of {self.capacity:,}"

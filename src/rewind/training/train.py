@@ -180,7 +180,6 @@ class _Session:
             "block": self.options.block,
             "log_every": self.options.log_every,  # blocks end there, and with them the delay of the ranks
             "evaluate_every": self.options.evaluate_every,
-            "evaluate_at": sorted(self.options.evaluate_at),
             "runs": [run.describe() for run in self.runs],
             **self.options.record,
         }
