@@ -19,8 +19,8 @@ Array = NDArray[Any]
 
 
 def empty_tree(leaves: int) -> Array:
-    """A tree of zeros with room for at least `leaves` leaves."""
-    return np.zeros(2 * (1 << max(0, leaves - 1).bit_length()))
+    """Memory for a tree with room for at least `leaves` leaves; `fill_tree` sets all of it."""
+    return np.empty(2 * (1 << max(0, leaves - 1).bit_length()))
 
 
 @compiled
