@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rewind.bench.timing import side_by_side
 from rewind.compiled import HAVE_NUMBA
 from rewind.data import Trajectories
 from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.memory import PrioritizedReplay, TrajectoryReplay, UniformReplay
+from rewind.table import table as aligned
 
 Array = NDArray[Any]
 Call = Callable[[], Any]
@@ -298,14 +300,14 @@ class BenchPeers:
 def in_turns(calls: dict[str, Call], rounds: int, seconds: float) -> dict[str, float]:
     """Median microseconds of each call. They take turns, so that a busy moment of the machine meets them all."""
     counts = {name: max(3, int(seconds / _once(call))) for name, call in calls.items()}
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            begin = time.perf_counter()
-            for _ in range(counts[name]):
-                call()
-            times[name].append((time.perf_counter() - begin) / counts[name])
-    return {name: round(1e6 * float(np.median(measured)), 1) for name, measured in times.items()}
+    jobs = {name: partial(_repeat, call, counts[name]) for name, call in calls.items()}
+    taken = side_by_side(jobs, rounds)
+    return {name: round(1e6 * taken[name] / counts[name], 1) for name in calls}
+
+
+def _repeat(call: Call, count: int) -> None:
+    for _ in range(count):
+        call()
 
 
 def _once(call: Call) -> float:
@@ -337,17 +339,15 @@ def table(figures: dict[str, Any]) -> str:
     """Times, and beside each peer how many times as long as ours it takes."""
     samples, updates = figures["sample_us"], figures["sample_and_update_us"]
     mine = [entry.name for entry in OURS]
-    lines = [["", "sample us", *(f"/ {name.removeprefix('rewind ')}" for name in mine), "with update us", "/ ours"]]
+    titles = ["", "sample us", *(f"/ {name.removeprefix('rewind ')}" for name in mine), "with update us", "/ ours"]
+    rows = []
     for name, sample in samples.items():
         ratio = figures["sample_ratio"].get(name, {})
         update = figures["sample_and_update_ratio"].get(name, {})
         cells = [ratio.get(other) for other in mine] + [updates.get(name), update.get("rewind prioritised")]
-        lines.append([name, f"{sample:.1f}", *("" if cell is None else f"{cell:.1f}" for cell in cells)])
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = [
-        "  ".join(f"{cell:{'<' if at == 0 else '>'}{widths[at]}}" for at, cell in enumerate(line)).rstrip()
-        for line in lines
-    ]
+        texts = [name, f"{sample:.1f}", *("" if cell is None else f"{cell:.1f}" for cell in cells)]
+        rows.append(dict(zip(titles, texts, strict=True)))
+    text = [aligned(rows)]
     text += [f"{name}: skipped, {why}" for name, why in figures["skipped"].items()]
     settings = figures["settings"]
     text.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -26,8 +27,6 @@ def side_by_side(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[
 
 def machine() -> dict[str, Any]:
     """What a measurement was made on."""
-    import os
-
     return {
         "rewind": rewind.__version__,
         "numba": HAVE_NUMBA,

@@ -22,6 +22,7 @@ import rewind
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError, unknown_name
 from rewind.files import write_json
+from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
 from rewind.training.engine import Outcome, device_kind, to_host
@@ -356,7 +357,5 @@ class _Course:
 
 
 def _bar(total: int, group: Group, wanted: bool) -> Any:
-    from rewind.progress import steps_bar
-
     name = f"{type(group.runs[0].agent).__name__}, {len(group.runs)} run{'s' if len(group.runs) > 1 else ''}"
     return steps_bar(name, total, group.step, wanted)
