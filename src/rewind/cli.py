@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.behaviour.commands import DataBuild
 from rewind.bench.envs import BenchEnvs
 from rewind.bench.memory import BenchMemory
 from rewind.bench.peers import BenchPeers
@@ -57,6 +58,7 @@ class Data:
         Annotated[data_commands.DataList, command("list")]
         | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.DataInfo], command("info")]
         | Annotated[tyro.conf.PositionalRequiredArgs[DataGet], command("get")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[DataBuild], command("build")]
     )
 
     def run(self) -> None:
