@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from rewind.behaviour.collect import Episodes, join, to_trajectories
-from rewind.behaviour.orders import Order, PartOrder, file_stem, make_order
+from rewind.behaviour.orders import Order, PartOrder, find_built, make_order
 from rewind.behaviour.recipes import GIVEN, find_recipe
 from rewind.behaviour.worker import Job, load_chunk
 from rewind.behaviour.workers import Workers, available_cores
 from rewind.data import Trajectories, load_npz, save_npz
 from rewind.data.lock import only_one
-from rewind.data.originals import cache_folder
 from rewind.errors import CacheError, DataError, RewindError, UsageError
 from rewind.files import write_json
 from rewind.progress import steps_bar
@@ -71,7 +70,7 @@ def load_rebuilt(name: str) -> Trajectories:
     recipe = find_recipe(name)
     if recipe.policies != (GIVEN,):
         return read_built(build(name))
-    there = sorted(cache_folder().glob(f"{file_stem(name)}-n{recipe.size}-s0-*.npz"))
+    there = find_built(name)
     if len(there) == 1:
         return read_built(there[0])
     if there:

@@ -21,7 +21,7 @@ class DataBuild:
     """
 
     name: str
-    """The data set, for example rewind/hopper-medium-v0 (rewind data list --rebuilt)."""
+    """The data set, for example rewind/hopper-medium-v0 (rewind data list)."""
     size: int | None = None
     """Transitions; default: as many as D4RL's."""
     seed: int = 0

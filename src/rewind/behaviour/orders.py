@@ -73,14 +73,12 @@ def make_order(
     seed: int = 0,
     policy: str | os.PathLike[str] | None = None,
     keep_going: bool = False,
-    policies: Path = POLICIES,
 ) -> Order:
     """Check what is asked for.
 
     size: transitions; default: the recipe's
     policy: a file to use instead of the shipped one; where several policies play, there is no such choice
     keep_going: in mazes, play on after an episode's own goal, to the horizon
-    policies: the folder of the shipped policies
     """
     recipe = find_recipe(name)
     if size is not None:
@@ -93,11 +91,23 @@ def make_order(
         if recipe.maze is None:
             raise UsageError(f"keep_going is for mazes; {name} has no goals of its own")
         recipe = replace(recipe, maze=replace(recipe.maze, stop=False))
-    files = _files(recipe, None if policy is None else Path(policy), policies)
+    files = _files(recipe, None if policy is None else Path(policy))
     shares = [recipe.size * (index + 1) // len(files) for index in range(len(files))]
     sizes = [share - before for share, before in zip(shares, [0, *shares[:-1]], strict=True)]
     parts = [_part(label, path, part) for (label, path), part in zip(files, sizes, strict=True)]
     return Order(recipe, seed, tuple(parts))
+
+
+def find_built(name: str) -> list[Path]:
+    """The files of a data set of full size and seed 0 that are there: one, or none, or one for each policy given."""
+    recipe = find_recipe(name)
+    if recipe.policies == (GIVEN,):
+        return sorted(cache_folder().glob(f"{file_stem(name)}-n{recipe.size}-s0-*.npz"))
+    try:
+        path = make_order(name).path
+    except DataError:  # its policies are not there
+        return []
+    return [path] if path.is_file() else []
 
 
 def _part(name: str, path: Path | None, size: int) -> PartOrder:
@@ -105,7 +115,7 @@ def _part(name: str, path: Path | None, size: int) -> PartOrder:
     return PartOrder(name, path, digest, size)
 
 
-def _files(recipe: Recipe, given: Path | None, folder: Path) -> Sequence[tuple[str, Path | None]]:
+def _files(recipe: Recipe, given: Path | None) -> Sequence[tuple[str, Path | None]]:
     """Names and files of the policies, in the order in which they play."""
     if given is not None:
         if len(recipe.policies) > 1 or recipe.policies[0] in (RANDOM, STEER) or "*" in recipe.policies[0]:
@@ -120,10 +130,10 @@ def _files(recipe: Recipe, given: Path | None, folder: Path) -> Sequence[tuple[s
         if name in (RANDOM, STEER):
             found.append((name, None))
             continue
-        paths = sorted(folder.glob(f"{name}.npz"), key=_number) if "*" in name else [folder / f"{name}.npz"]
+        paths = sorted(POLICIES.glob(f"{name}.npz"), key=_number) if "*" in name else [POLICIES / f"{name}.npz"]
         missing = [path for path in paths if not path.is_file()]
         if missing or not paths:
-            raise DataError(f"{recipe.name} needs the policy {folder / name}.npz, which is not there")
+            raise DataError(f"{recipe.name} needs the policy {POLICIES / name}.npz, which is not there")
         found += [(path.stem, path.resolve()) for path in paths]
     return found
 

@@ -71,7 +71,7 @@ def recipes() -> Mapping[str, Recipe]:
 def find_recipe(name: str) -> Recipe:
     """The recipe of that name, or an error with the nearest names."""
     if name not in recipes():
-        raise unknown_name("rebuilt data set", name, recipes(), where="known: rewind data list --rebuilt")
+        raise unknown_name("rebuilt data set", name, recipes(), where="known: rewind data list")
     return recipes()[name]
 
 
