@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rewind.data import Trajectories
-from rewind.data.catalogue import known_entry, normalised_score
+from rewind.behaviour.summary import summary
 from rewind.files import write_json
 from rewind.table import text
 
@@ -51,28 +50,6 @@ class DataBuild:
         print("\n".join(f"{key.replace('_', ' '):{width}}  {_text(value)}" for key, value in figures.items()))
         if self.json is not None:
             write_json(self.json, figures)
-
-
-def summary(data: Trajectories) -> dict[str, Any]:
-    """What a built data set is like, in a few numbers."""
-    made = data.notes["made"]
-    figures = {"transitions": data.rows, "trajectories": len(data), "episodes": made["episodes"]}
-    figures |= {"mean_length": float(data.lengths.mean()), "mean_return": float(data.returns.mean())}
-    figures |= {"behaviour_score": behaviour_score(data), "rewarded_rows": float((data.rewards != 0).mean())}
-    if "reached_own_goal" in made:
-        figures["reached_own_goal"] = made["reached_own_goal"]
-    return {**figures, "digest": data.digest}
-
-
-def behaviour_score(data: Trajectories) -> float | None:
-    """The mean normalised score of the trajectories, None where nobody has set what scores 0 and 100.
-
-    In a maze the evaluation ends at the goal, with a return of 1: a trajectory that stays there counts no more.
-    """
-    if data.notes["made"]["recipe"]["maze"] is not None:
-        return 100.0 * float((data.returns > 0).mean())
-    known = known_entry(data.name)
-    return None if known is None else normalised_score(known.name, float(data.returns.mean()))
 
 
 def _text(value: Any) -> str:
