@@ -135,7 +135,7 @@ def test_an_altered_or_cut_file_is_refused(cache):
 
 
 def test_two_builders_at_once_make_it_once(cache):
-    arguments = (POINT, "--size", "30000", "--threads", "1")
+    arguments = (POINT, "--size", "10000", "--threads", "1")
     both = [command(*arguments) for _ in range(2)]
     outputs = [process.communicate(timeout=100) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
@@ -145,7 +145,7 @@ def test_two_builders_at_once_make_it_once(cache):
 
 
 def test_ctrl_c_leaves_whole_chunks_and_the_same_command_goes_on_to_the_same_data(cache, tmp_path, monkeypatch):
-    arguments = (POINT, "--size", "50000", "--threads", "1")
+    arguments = (POINT, "--size", "20000", "--threads", "1")
     process = command(*arguments)
     deadline = time.monotonic() + 60
     while not list(cache.glob(".*.chunks/0*.npz")) and time.monotonic() < deadline:
