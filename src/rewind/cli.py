@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.behaviour import training_commands
 from rewind.behaviour.commands import DataBuild
+from rewind.behaviour.training_commands import BehaviourList, BehaviourShip, BehaviourTrain, BehaviourWalker
 from rewind.bench.envs import BenchEnvs
 from rewind.bench.memory import BenchMemory
 from rewind.bench.peers import BenchPeers
@@ -74,6 +76,29 @@ class Data:
         self.command.run()
 
 
+@dataclass(frozen=True)
+class BehaviourCurves(training_commands.BehaviourCurves):
+    """Draw how behaviour policies learned: returns of the training episodes against steps."""
+
+    curves: tyro.conf.Positional[tuple[Path, ...]] = ()
+
+
+@dataclass
+class Behaviour:
+    """Policies that data sets are made with: train them, choose them, look at them."""
+
+    command: (
+        Annotated[BehaviourList, command("list")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[BehaviourTrain], command("train")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[BehaviourShip], command("ship")]
+        | Annotated[BehaviourCurves, command("curves")]
+        | Annotated[BehaviourWalker, command("walker")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
 @dataclass
 class Bench:
     """Benchmarks: costs as ratios, measured side by side in one run."""
@@ -99,6 +124,7 @@ Command = (
     | Annotated[Mazes, command("mazes")]
     | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.Inspect], command("inspect")]
     | Annotated[Data, command("data")]
+    | Annotated[Behaviour, command("behaviour")]
     | Annotated[Bench, command("bench")]
 )
 

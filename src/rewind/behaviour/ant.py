@@ -55,7 +55,8 @@ class AntNavigator:
         """(n, 2) x and y -> (n, 2) rows and columns, within the maze."""
         cells = (1 + np.maximum(positions, 1e-4) / CELL).astype(np.int64)[:, ::-1]
         # D4RL counts from 1 because all of its mazes start at row 1, column 1
-        return np.minimum(cells - 1 + self.maze.start, np.array(self.maze.walls.shape) - 1)
+        within: Array = np.minimum(cells - 1 + self.maze.start, np.array(self.maze.walls.shape) - 1)
+        return within
 
     def waypoints(self, positions: Array, goals: Array, jitter: Array) -> Array:
         """(n, 2) x and y to head for.
@@ -74,6 +75,12 @@ def walker_observations(observations: Array, waypoints: Array) -> Array:
     towards = waypoints - observations[:, :2]
     unit = towards / np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-8)
     return np.concatenate((observations[:, 2:], WAYPOINT_SCALE * unit), axis=1)
+
+
+def uprightness(observations: Array) -> Array:
+    """(n,) how far the torso points up: 1 standing, -1 on its back."""
+    up: Array = 1.0 - 2.0 * (observations[:, 4] ** 2 + observations[:, 5] ** 2)
+    return up
 
 
 class AntWalk(AntMaze):
@@ -106,11 +113,7 @@ class AntWalk(AntMaze):
         arrived = np.linalg.norm(self.qpos[:, :2] - self.goals, axis=1) <= REACHED
         self._new_goals(np.flatnonzero(arrived))
         self._head(np.arange(self.num_envs))
-        return np.minimum(speed, CRUISE), self.uprightness() < 0.0
-
-    def uprightness(self) -> Array:
-        """(num_envs,) how far the torso points up: 1 standing, -1 on its back."""
-        return 1.0 - 2.0 * (self.qpos[:, 4] ** 2 + self.qpos[:, 5] ** 2)
+        return np.minimum(speed, CRUISE), uprightness(self.qpos) < 0.0
 
     def _new_goals(self, ids: Array) -> None:
         for index in ids:

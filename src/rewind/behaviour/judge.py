@@ -46,7 +46,7 @@ class Snapshot:
         return float(self.returns.mean())
 
     def policy(self, meta: Mapping[str, Any]) -> BehaviourPolicy:
-        told = {"step": self.step, "seed": self.run, "episodes": len(self.returns)}
+        told: dict[str, Any] = {"step": self.step, "seed": self.run, "episodes": len(self.returns)}
         told |= {"return": round(self.mean, 1), "deviation": round(float(self.returns.std()), 1)}
         return BehaviourPolicy(self.weights, self.biases, "relu", meta={**meta, **told})
 
@@ -130,17 +130,3 @@ def ship(folder: Path, out: Path, run: int | None = None, episodes: int = EPISOD
     for name, policy in policies.items():
         policy.save(out / f"{name}.npz")
     return policies
-
-
-def described(policies: Mapping[str, BehaviourPolicy]) -> list[dict[str, Any]]:
-    """Rows of a table: what was chosen, and how good it is."""
-    rows = []
-    for name, policy in policies.items():
-        known = known_task(str(policy.meta["environment"]))
-        row = {"policy": name, "seed": policy.meta["seed"], "step": f"{policy.meta['step']:,}"}
-        row |= {key: f"{policy.meta[key]:.0f}" for key in ("return", "deviation")}
-        if known is not None:
-            low, high = known.minimum_score, known.maximum_score
-            row["score"] = f"{100.0 * (policy.meta['return'] - low) / (high - low):.1f}"
-        rows.append(row)
-    return rows

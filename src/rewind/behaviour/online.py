@@ -132,6 +132,7 @@ class Online:
         if plan.steps < 1 or not plan.seeds:
             raise UsageError("there must be at least one step and one seed")
         self.plan, self.out, self.minutes = plan, out, checkpoint_minutes
+        saved = self._prepare(resume)
         self.players = Players(plan)
         env = self.players.env
         sizes = ((env.single_observation_space.shape or (0,))[0], (env.single_action_space.shape or (0,))[0])
@@ -140,15 +141,18 @@ class Online:
             agent, list(plan.seeds), min(plan.capacity, plan.steps), plan.together, plan.together, plan.batch_size
         )
         self.step = 0
-        self._prepare(resume)
+        if saved is not None:
+            self._load(saved)
+        else:
+            (out / "snapshots").mkdir(parents=True, exist_ok=True)
+            write_json(out / "config.json", asdict(plan))
 
-    def _prepare(self, resume: bool) -> None:
+    def _prepare(self, resume: bool) -> dict[str, Any] | None:
+        """What to resume from; None for a new folder. An error where the folder holds something else."""
         path = self.out / "config.json"
         config = json.loads(json.dumps(asdict(self.plan)))
         if not path.exists():
-            (self.out / "snapshots").mkdir(parents=True, exist_ok=True)
-            write_json(path, config)
-            return
+            return None
         if not resume:
             raise UsageError(f"{self.out} holds training already: --resume it, or choose another folder")
         saved = json.loads(path.read_text(encoding="utf-8"))
@@ -158,6 +162,9 @@ class Online:
         content, problems = read_latest(self.out)
         if content is None:
             raise UsageError(f"nothing to resume in {self.out}: {'; '.join(problems) or 'no checkpoint yet'}")
+        return content
+
+    def _load(self, content: dict[str, Any]) -> None:
         self.step, self.learners.calls = content["step"], content["calls"]
         like = (self.learners.state, self.learners.rings)
         leaves = [jax.numpy.asarray(leaf) for leaf in content["leaves"]]

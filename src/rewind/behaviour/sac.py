@@ -32,7 +32,10 @@ class SAC(EDAC):
 
 
 class Ring(NamedTuple):
-    """The transitions of one run, newest over oldest; a row: observation, action, next observation, reward, terminal."""
+    """The transitions of one run, newest over oldest.
+
+    A row is an observation, an action, the next observation, a reward, and 1 where the episode ended there.
+    """
 
     rows: Array  # (capacity, width)
     position: Array  # where the next ones go
@@ -109,6 +112,7 @@ class Learners:
         """Keep rows and learn. Returns at once; the device works on."""
         self.calls += 1
         keys = self._fold(self.keys, self.calls)
+        metrics: dict[str, Array]
         self.state, self.rings, metrics = self._learn(self.state, self.rings, rows, keys)
         return metrics
 
@@ -131,4 +135,5 @@ def heads(weights: list[Host], biases: list[Host], observations: Host) -> tuple[
 def draw(weights: list[Host], biases: list[Host], observations: Host, noise: Host) -> Host:
     """The actions that standard normal `noise` selects, (runs, rows, action)."""
     mean, log_std = heads(weights, biases, observations)
-    return np.tanh(mean + np.exp(log_std) * noise)
+    actions: Host = np.tanh(mean + np.exp(log_std) * noise)
+    return actions
