@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
 from rewind.bench.envs import BenchEnvs
+from rewind.bench.evaluation import BenchEvaluation
 from rewind.bench.memory import BenchMemory
 from rewind.bench.peers import BenchPeers
 from rewind.bench.train import BenchTrain
@@ -72,6 +73,7 @@ class Bench:
         | Annotated[BenchPeers, command("peers")]
         | Annotated[BenchTrain, command("train")]
         | Annotated[BenchEnvs, command("envs")]
+        | Annotated[BenchEvaluation, command("evaluation")]
     )
 
     def run(self) -> None:
