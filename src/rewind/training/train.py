@@ -40,6 +40,8 @@ Evaluate = Callable[[Group, int], dict[str, Any]]  # (group, step) -> name -> on
 class Stopped(RewindError):
     """A signal asked to stop; everything was saved."""
 
+    exit_status = 130  # as a shell has it for what Ctrl-C ended
+
 
 @dataclass
 class Trained:
@@ -134,7 +136,7 @@ def stop_signals() -> Iterator[list[int]]:
         if received:
             raise KeyboardInterrupt
         received.append(number)
-        print("rewind: stopping after this block; again to stop at once", file=sys.stderr)
+        print("\nrewind: stopping after this block; again to stop at once", file=sys.stderr)
 
     try:
         before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -194,7 +196,8 @@ class _Session:
             changed = list(differences(saved["config"], now))
             if changed:
                 more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
-                raise UsageError(f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}")
+                found = f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}"
+                raise UsageError(f"{found}; go on as it was begun, or choose another folder")
             if not self.options.resume:
                 raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
             return
@@ -245,6 +248,8 @@ class _Course:
                 raise UsageError(f"no checkpoint in {folder} is whole; remove the folder to start anew")
             return
         self.group.load_state(content["group"])
+        if self.group.step > self.options.steps:
+            raise UsageError(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
         alive = np.asarray(self.group.engine.alive)
         self.dead = {number for at, number in enumerate(self.group.numbers) if not alive[at]}
 
