@@ -1,6 +1,8 @@
 """`rewind train`, end to end, small."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +25,7 @@ from rewind.envs import evaluation_steps
 from rewind.training import Trained, make_runs
 from rewind.training.policies import to_policy
 from rewind.training.results import Curve, interval
+from rewind.training.scoring import Scorer
 from rewind.training.table import make_normaliser
 
 KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"
@@ -94,6 +97,33 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
     error = fails(capsys, *arguments, "--steps", "60", "--resume", "--set", "alpha=1")
     assert "holds another configuration: runs[0].agent.alpha: was 2.5, is 1.0" in error
     assert "resume it" in fails(capsys, *arguments, "--steps", "60")
+    assert "is at step 60 already" in fails(capsys, *arguments, "--steps", "40", "--resume")
+
+
+def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path):
+    arguments = ["--dataset", points, "--out", tmp_path, "--episodes", "1", *TINY]
+    for steps in (40, 60):
+        run(*arguments, "--steps", steps, "--resume")
+        (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+        assert only["curve"]["steps"] == list(range(2, steps + 1, 2))  # 2: a twentieth of 40
+
+
+def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypatch):
+    played = Scorer.play
+
+    def interrupted(self, group, seeds):
+        os.kill(os.getpid(), signal.SIGINT)
+        return played(self, group, seeds)
+
+    arguments = ["--dataset", points, "--out", tmp_path, "--episodes", "1", "--evaluate-every", "20", *TINY]
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr(Scorer, "play", interrupted)
+        run(*arguments, "--steps", "40")
+    assert stop.value.code == 130
+    assert "stopped at step 20 of 40" in capsys.readouterr().err
+    run(*arguments, "--steps", "40", "--resume")
+    (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert only["curve"]["steps"] == [20, 40]
 
 
 def test_one_priority_and_one_beta_may_be_called_so(points, tmp_path):

@@ -98,7 +98,8 @@ class OutputOptions:
     out: Path | None = None
     """Folder for configuration, metrics, checkpoints, results and policies; default: runs/DATA-ALGORITHM."""
     resume: bool = False
-    """Go on from the last checkpoint in that folder; the configuration must be the same."""
+    """Go on from the last checkpoint in that folder, or begin where there is none. The configuration must be the same,
+    but --steps may be more."""
     checkpoint_minutes: float = 5.0
     """Minutes between checkpoints."""
     log_every: int = 1000

@@ -20,7 +20,7 @@ import numpy as np
 
 import rewind
 from rewind.data import Trajectories, load
-from rewind.errors import RewindError, UsageError, unknown_name
+from rewind.errors import RewindError, UsageError, require, unknown_name
 from rewind.files import write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
@@ -173,6 +173,11 @@ class _Session:
             for name, value in (("steps", options.steps), ("log_every", options.log_every)):
                 if value % period:
                     raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")
+        for wanted, package, extra in ((options.tensorboard, "tensorboardX", "log"), (options.wandb, "wandb", "wandb")):
+            if wanted:
+                require(package, extra)
+                if options.out is None:
+                    raise UsageError(f"metrics for {package} are kept in a folder too: out=...")
         if options.out is not None:
             self._prepare_folder(options.out)
 
@@ -262,7 +267,8 @@ class _Course:
         if self.options.tensorboard:
             sinks.append(TensorBoard(folder, names, self.group.step))
         if self.options.wandb is not None:
-            sinks.append(WeightsAndBiases(folder, names, self.options.wandb))
+            described = {number: self.session.runs[number].describe() for number in self.group.numbers}
+            sinks.append(WeightsAndBiases(folder, described, self.options.wandb))
         return sinks
 
     def train(self) -> None:
