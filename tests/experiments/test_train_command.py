@@ -101,7 +101,7 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
 
 
 def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path):
-    arguments = ["--dataset", points, "--out", tmp_path, "--episodes", "1", *TINY]
+    arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
     for steps in (40, 60):
         run(*arguments, "--steps", steps, "--resume")
         (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
@@ -115,7 +115,8 @@ def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypat
         os.kill(os.getpid(), signal.SIGINT)
         return played(self, group, seeds)
 
-    arguments = ["--dataset", points, "--out", tmp_path, "--episodes", "1", "--evaluate-every", "20", *TINY]
+    arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
+    arguments += ["--evaluate-every", "20"]
     with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
         patch.setattr(Scorer, "play", interrupted)
         run(*arguments, "--steps", "40")
