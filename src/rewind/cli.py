@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.bench.determinism import BenchDeterminism
 from rewind.bench.envs import BenchEnvs
 from rewind.bench.evaluation import BenchEvaluation
 from rewind.bench.memory import BenchMemory
@@ -75,6 +76,7 @@ class Bench:
         Annotated[BenchMemory, command("memory")]
         | Annotated[BenchPeers, command("peers")]
         | Annotated[BenchTrain, command("train")]
+        | Annotated[BenchDeterminism, command("determinism")]
         | Annotated[BenchEnvs, command("envs")]
         | Annotated[BenchEvaluation, command("evaluation")]
     )
