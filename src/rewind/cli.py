@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +15,9 @@ import rewind
 from rewind.behaviour import training_commands
 from rewind.behaviour.commands import DataBuild
 from rewind.behaviour.training_commands import BehaviourList, BehaviourShip, BehaviourTrain, BehaviourWalker
+from rewind.bench.determinism import BenchDeterminism
 from rewind.bench.envs import BenchEnvs
+from rewind.bench.evaluation import BenchEvaluation
 from rewind.bench.memory import BenchMemory
 from rewind.bench.peers import BenchPeers
 from rewind.bench.train import BenchTrain
@@ -107,7 +112,9 @@ class Bench:
         Annotated[BenchMemory, command("memory")]
         | Annotated[BenchPeers, command("peers")]
         | Annotated[BenchTrain, command("train")]
+        | Annotated[BenchDeterminism, command("determinism")]
         | Annotated[BenchEnvs, command("envs")]
+        | Annotated[BenchEvaluation, command("evaluation")]
     )
 
     def run(self) -> None:
@@ -129,8 +136,26 @@ Command = (
 )
 
 
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """What the library warns of is one line on stderr, once, without the place in our code where it was noticed."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if category is not UserWarning:
+                usual(message, category, *where, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                print(f"rewind: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command; what Rewind refuses is one line on stderr and exit status 2."""
+    """Run one command; what Rewind refuses is one line on stderr and an exit status, mostly 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments in (["--version"], ["-V"]):
         print(f"rewind {rewind.__version__}")
@@ -143,10 +168,11 @@ def main(arguments: list[str] | None = None) -> None:
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
     )
     try:
-        chosen.run()
+        with plain_warnings():
+            chosen.run()
     except RewindError as error:
         print(f"rewind: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(error.exit_status)
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rewind.behaviour.policy import BehaviourPolicy, load_behaviour
+from rewind.data.catalogue import normalised_score
 from rewind.envs.make import known_task
 
 FOLDER = Path(__file__).parent / "policies"
@@ -24,8 +25,6 @@ def described(policies: Mapping[str, BehaviourPolicy]) -> list[dict[str, Any]]:
         known = known_task(str(policy.meta["environment"]))
         row = {"policy": name, "seed": policy.meta["seed"], "step": f"{policy.meta['step']:,}"}
         row |= {key: f"{policy.meta[key]:.0f}" for key in ("return", "deviation")}
-        if known is not None:
-            low, high = known.minimum_score, known.maximum_score
-            row["score"] = f"{100.0 * (policy.meta['return'] - low) / (high - low):.1f}"
+        row["score"] = "-" if known is None else f"{normalised_score(known.name, policy.meta['return']):.1f}"
         rows.append(row)
     return rows
