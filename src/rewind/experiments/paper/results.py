@@ -6,7 +6,7 @@ A folder of results holds
     results.parquet   the groups that `collect` has folded together
     finished.json     what a runner must know of results.parquet where nothing can read it
 
-and reading takes all of it together. A run is counted once, whatever files it is in: the group that finished first has it.
+and reading takes all of it together. A run counts once, whatever files it is in: the group that finished first has it.
 Only results.parquet needs pyarrow; the machine that trains does without.
 """
 
@@ -23,7 +23,7 @@ from rewind.files import whole_file
 Row = dict[str, Any]
 
 # None is possible where `| None` stands: JSON has no NaN, and a run that broke has no score.
-COLUMNS: dict[str, type | Any] = {
+COLUMNS: dict[str, Any] = {
     "run": str,  # short digest of all that makes the run what it is, but not of the data's content
     "group": str,  # the runs it was trained with
     "dataset": str,
@@ -129,7 +129,12 @@ def write_parquet(folder: Path, rows: Sequence[Row]) -> Path:
 
 def _arrow(rows: Sequence[Row]) -> Any:
     pyarrow = require("pyarrow", "paper")
-    kinds = {str: pyarrow.string(), float: pyarrow.float64(), int: pyarrow.int64(), bool: pyarrow.bool_()}
+    kinds: dict[Any, Any] = {
+        str: pyarrow.string(),
+        float: pyarrow.float64(),
+        int: pyarrow.int64(),
+        bool: pyarrow.bool_(),
+    }
     kinds[float | None] = pyarrow.float64()
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
     return pyarrow.Table.from_pylist(list(rows), schema=schema)
