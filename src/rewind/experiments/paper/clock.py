@@ -31,12 +31,15 @@ def parse_duration(text: str) -> float:
 
 
 class Deadline:
-    """When to stop. What must still happen then, an evaluation and a checkpoint, is kept free before it."""
+    """When to stop. What must still happen then, an evaluation and a checkpoint, is kept free before it.
+
+    evaluation: seconds that one takes
+    """
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
         self._saving = min(SAVING, seconds / 20)
-        self.evaluation = 0.0  # seconds of the longest one so far
+        self.evaluation = 0.0
         self.passed = False
 
     @property
@@ -63,6 +66,7 @@ class Clock:
         self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
         self._begin = time.monotonic()
         self._last: tuple[int, float] | None = None  # step and end of the evaluation before
+        self._longest = 0.0  # evaluation
 
     def judge(self, group: Group, step: int) -> dict[str, Any]:
         """Evaluate, and note the time."""
@@ -72,7 +76,8 @@ class Clock:
             self._seconds += begin - self._last[1]
         figures = self._judge(group, step)
         self._last = (step, time.monotonic())
-        self._deadline.evaluation = max(self._deadline.evaluation, self._last[1] - begin)
+        self._longest = max(self._longest, self._last[1] - begin)
+        self._deadline.evaluation = self._longest
         self.save()
         return figures
 

@@ -46,6 +46,11 @@ class Estimate:
         rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes) * self._rest(key)
         return training + rest
 
+    def evaluation(self, spec: RunSpec, runs: int) -> float:
+        """Seconds of one evaluation of such a group."""
+        rest = self._rest((spec.suite, spec.algorithm))
+        return _play(spec.suite, runs * spec.episodes, self.cores) * rest
+
     def most(self, spec: RunSpec, seconds: float, limit: int) -> int:
         """How many runs like this one fit into so many seconds; `limit` at most, 0 where not even one fits."""
         fitting = [runs for runs in range(1, limit + 1) if self.seconds(spec, runs) <= seconds]
@@ -58,8 +63,7 @@ class Estimate:
         return steps * (fixed + each * runs) / 1e6
 
     def _guess_rest(self, suite: str, evaluations: int, episodes: int) -> float:
-        steps, each = EPISODES[suite]
-        return START + evaluations * steps * (POLICY_CALL + episodes * each / 1e6 / self.cores)
+        return START + evaluations * _play(suite, episodes, self.cores)
 
     def _training_ratio(self, group: Group) -> float | None:
         if group.seconds_per_update is None:
@@ -73,6 +77,12 @@ class Estimate:
         rest = group.seconds - group.seconds_per_update * group.runs * group.steps
         episodes = group.runs * group.episodes
         return max(rest, 0.0) / self._guess_rest(group.suite, group.evaluations, episodes)
+
+
+def _play(suite: str, episodes: int, cores: int) -> float:
+    """A guess of the seconds that so many episodes take together."""
+    steps, each = EPISODES[suite]
+    return steps * (POLICY_CALL + episodes * each / 1e6 / cores)
 
 
 def _ratios(groups: Iterable[Group], ratio: Callable[[Group], float | None]) -> Callable[[tuple[str, str]], float]:

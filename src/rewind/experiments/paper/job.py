@@ -41,12 +41,14 @@ class JobOptions:
 
     points: evaluations on the way, before the paper's last five
     checkpoint_minutes: what a killed process loses at most
+    evaluation_seconds: of one evaluation, until the first was measured
     """
 
     points: int = 10
     checkpoint_minutes: float = 2.0
     device: str | None = None
     progress: bool = True
+    evaluation_seconds: float = 0.0
 
 
 @lru_cache(maxsize=1)
@@ -65,6 +67,7 @@ def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, opti
     runs = describe(specs, data)
     scorer = Scorer(_environment(data), first.episodes)
     write_work(folder, specs)
+    deadline.evaluation = options.evaluation_seconds
     clock = Clock(folder, scorer, deadline)
     at = evaluation_steps(first.steps, max(1, first.steps // options.points))
     settings: dict[str, Any] = {

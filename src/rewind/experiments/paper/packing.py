@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import ceil
 
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.specs import RunSpec
@@ -14,8 +13,6 @@ Group = list[RunSpec]
 def next_group(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most: int) -> Group:
     """The first run that is left, and those after it that share its program, as many as fit; none where none does.
 
-    Where they do not all fit, the groups they make are of nearly equal sizes: two runs alone cost as much as twenty.
-
     left: the most valuable first
     seconds: what a group may take
     most: runs of a group, at most
@@ -23,10 +20,7 @@ def next_group(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most
     if not left:
         return []
     same = [spec for spec in left if spec.program == left[0].program]
-    fit = estimate.most(left[0], seconds, min(most, len(same)))
-    if fit == 0:
-        return []
-    return same[: ceil(len(same) / ceil(len(same) / fit))]
+    return same[: estimate.most(left[0], seconds, min(most, len(same)))]
 
 
 def pack(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most: int) -> Iterator[Group]:

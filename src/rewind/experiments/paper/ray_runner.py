@@ -75,7 +75,7 @@ class RayRunner(Runner):
         folder = work_folder(Path("rewind-paper") / digest([str(self.out.resolve())]), group)
         end = time.time() + self.deadline.left if self.deadline.left < float("inf") else None
         content = {"runs": [spec.record() for spec in group], "folder": str(folder), "end": end}
-        return json.dumps({**content, "options": {**asdict(self.options.job), "progress": False}})
+        return json.dumps({**content, "options": {**asdict(self.job(group)), "progress": False}})
 
     def _receive(self, ray: Any, ready: Any) -> None:
         group = self.flying.pop(ready)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rewind.errors import RewindError
@@ -59,7 +59,7 @@ class Runner:
             while group := self._next():
                 self.announce(group)
                 try:
-                    rows = train_group(group, work_folder(self.out, group), self.deadline, self.options.job)
+                    rows = train_group(group, work_folder(self.out, group), self.deadline, self.job(group))
                 except Stopped:
                     if not self.deadline.passed:
                         raise
@@ -67,6 +67,9 @@ class Runner:
                     break
                 self.finish(group, rows)
         self.conclude()
+
+    def job(self, group: Group) -> JobOptions:
+        return replace(self.options.job, evaluation_seconds=self._estimate().evaluation(group[0], len(group)))
 
     def conclude(self) -> None:
         """Say how it stands; what could not be done is an error, after all else is done."""
