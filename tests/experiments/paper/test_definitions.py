@@ -7,7 +7,7 @@ import pytest
 
 from rewind import RewindError, UsageError
 from rewind.data.catalogue import catalogue
-from rewind.experiments.paper.datasets import data_names, stands_for
+from rewind.experiments.paper.datasets import data_names
 from rewind.experiments.paper.definitions import Choice, in_order, load_definitions
 from rewind.experiments.paper.specs import RunSpec, canonical, from_record
 from rewind.memory import PRIORITIES
@@ -64,7 +64,6 @@ def test_rebuilt_sets_stand_in_by_name_and_those_without_one_are_left_out():
     assert len(names) == 9 + 6 + 4  # no cloned Adroit data is rebuilt
     runs = wanted("2", data="rewind", datasets=["rewind/antmaze-large-play-v0"])["2"]
     assert {spec.beta for spec in runs} == {1.0, 0.0, 0.75} and {spec.suite for spec in runs} == {"antmaze"}
-    assert stands_for("rewind/antmaze-umaze-v0").name == "antmaze-umaze-v0"
 
 
 def test_choices_narrow_what_is_wanted():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -203,9 +204,10 @@ def test_what_does_not_fit_into_the_time_that_is_left_waits_for_the_next_call(tm
 
 def test_rebuilt_data_is_trained_with_the_settings_of_the_set_it_stands_for():
     data = make([9] * 20, known=1.0)
-    (run,) = describe([RunSpec("rewind/antmaze-medium-play-v0", beta=0.98)], data)
+    (run,) = describe([RunSpec("rewind/antmaze-medium-play-v0")], replace(data, name="rewind/antmaze-medium-play-v0"))
     assert float(run.agent.alpha) == 36.0 and run.view.rewards == "minus_one" and run.view.normalise_states
-    (run,) = describe([RunSpec("rewind/hopper-medium-v0", "iql", steps=1000)], data)
+    hopper = replace(data, name="rewind/hopper-medium-v0")
+    (run,) = describe([RunSpec("rewind/hopper-medium-v0", "iql", steps=1000)], hopper)
     assert run.view.rewards == "return_range" and float(run.agent.total_steps) == 1000.0
 
 
