@@ -25,6 +25,7 @@ from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
 from rewind.experiments.demo_command import Demo
+from rewind.experiments.paper import commands as paper_commands
 from rewind.experiments.train_command import Train
 from rewind.report import commands as report_commands
 from rewind.report import policy_commands
@@ -121,6 +122,22 @@ class Bench:
         self.command.run()
 
 
+@dataclass
+class Paper:
+    """The paper, rerun: its tables as data, a runner that survives, one table of results."""
+
+    command: (
+        Annotated[paper_commands.PaperRun, command("run")]
+        | Annotated[paper_commands.PaperStatus, command("status")]
+        | Annotated[paper_commands.PaperCollect, command("collect")]
+        | Annotated[paper_commands.PaperList, command("list")]
+        | Annotated[paper_commands.PaperSettings, command("settings")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
 Command = (
     Annotated[Demo, command("demo")]
     | Annotated[Train, command("train")]
@@ -133,6 +150,7 @@ Command = (
     | Annotated[Data, command("data")]
     | Annotated[Behaviour, command("behaviour")]
     | Annotated[Bench, command("bench")]
+    | Annotated[Paper, command("paper")]
 )
 
 

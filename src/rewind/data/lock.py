@@ -20,14 +20,14 @@ else:
 def only_one(target: Path) -> Iterator[None]:
     """Hold the lock of `target`, a hidden file beside it."""
     with target.with_name(f".{target.name}.lock").open("w") as file:
-        if not _lock(file):
+        if not try_lock(file):
             print(f"waiting for another process that is getting {target.name}", file=sys.stderr)
-            while not _lock(file):
+            while not try_lock(file):
                 time.sleep(0.2)
         yield
 
 
-def _lock(file: IO[str]) -> bool:
+def try_lock(file: IO[str]) -> bool:
     """Whether the lock is held now; closing the file gives it back."""
     try:
         if sys.platform == "win32":
