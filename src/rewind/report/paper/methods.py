@@ -1,0 +1,82 @@
+"""The paper's names: methods (a sampler with a beta), the families of priorities, data sets and suites."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from rewind.data.catalogue import Entry, catalogue
+from rewind.memory import PRIORITIES
+
+
+class Method(NamedTuple):
+    """A sampler with a beta, as runs have it."""
+
+    sampler: str
+    beta: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """As on the page's charts: what stands for itself, and the beta where it is not 1."""
+        name = LABELS.get(self.sampler, self.sampler)
+        if self.beta == 1 or self.sampler == "baseline":
+            return name
+        if self.sampler != "tr":
+            return f"{name}, β {self.beta:g}"
+        return LABELS["sarsa"] if self.beta == 0 else f"Weighted, β {self.beta:g}"
+
+
+# The columns of the paper's tables, in its order.
+LABELS = {
+    "baseline": "Baseline",
+    "tr": "TR",
+    "sarsa": "SARSA",
+    "weighted": "Weighted",
+    "return": "Return",
+    "avg_reward": "Avg. reward",
+    "uqm_reward": "UQM reward",
+    "uhm_reward": "UHM reward",
+    "min_reward": "Min reward",
+    "max_reward": "Max reward",
+    "lower_mean_unc": "Lower mean unc.",
+    "lower_lqm_unc": "Lower LQM unc.",
+    "lower_uqm_unc": "Lower UQM unc.",
+    "higher_mean_unc": "Higher mean unc.",
+    "higher_lqm_unc": "Higher LQM unc.",
+    "higher_uqm_unc": "Higher UQM unc.",
+    "auto": "Auto",
+}
+ALGORITHMS = {"td3_bc": "TD3+BC", "iql": "IQL", "edac": "EDAC", "bc": "BC"}
+SUITES = {"mujoco": "MuJoCo", "antmaze": "AntMaze", "adroit": "Adroit"}
+
+QUALITY = tuple(name for name, priority in PRIORITIES.items() if not priority.dynamic)
+LOWER = tuple(name for name in PRIORITIES if name.startswith("lower_"))
+HIGHER = tuple(name for name in PRIORITIES if name.startswith("higher_"))
+
+
+def method_of(name: str, dataset: str) -> Method | None:
+    """What the paper's column `name` is on a data set; None where the paper gives no beta to weigh by."""
+    if name == "sarsa":
+        return Method("tr", 0.0)
+    if name != "weighted":
+        return Method(name)
+    known = paper_entry(dataset)
+    return None if known is None or known.beta is None else Method("tr", known.beta)
+
+
+@cache
+def paper_sets() -> dict[str, Entry]:
+    """The paper's data sets, in its order, by D4RL's names."""
+    return {name: entry for name, entry in catalogue().items() if entry.paper}
+
+
+def paper_entry(dataset: str) -> Entry | None:
+    """The paper's data set that this one is, or is rebuilt after."""
+    return next((entry for entry in paper_sets().values() if dataset in (entry.name, entry.rebuilt)), None)
+
+
+def short(dataset: str) -> str:
+    """A data set without where it comes from and its version."""
+    name = dataset.rsplit("/", 1)[-1]
+    stem, _, version = name.rpartition("-v")
+    return stem if version.isdigit() else name
