@@ -90,6 +90,16 @@ class Entry:
     paper: bool = False
     beta: float | None = None
 
+    def numbers(self, algorithm: str) -> dict[str, float]:
+        """The paper's hyper-parameters for this set by the names of the agent's fields; empty where it gives none."""
+        edac = self.edac
+        numbers: dict[str, dict[str, float | None]] = {
+            "td3_bc": {"alpha": self.td3_bc.alpha},
+            "iql": {"expectile": self.iql.tau, "temperature": self.iql.beta},
+            "edac": {} if edac is None else {"ensemble": edac.critics, "eta": edac.eta},
+        }
+        return {name: value for name, value in numbers.get(algorithm, {}).items() if value is not None}
+
 
 @cache
 def catalogue() -> Mapping[str, Entry]:

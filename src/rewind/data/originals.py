@@ -11,7 +11,6 @@ In the cache folder, for a data set whose file is F:
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -20,16 +19,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from rewind.data.catalogue import Entry, entry
 from rewind.data.transfer import Progress, TransferError, forget, progress_bar, transfer
 from rewind.errors import DataError, DownloadError, UsageError
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from rewind.files import try_lock
 
 
 def cache_folder() -> Path:
@@ -216,21 +211,8 @@ def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
 def _only_one(target: Path) -> Iterator[None]:
     """One process at a time brings a file; the others wait, and then find it."""
     with target.with_name(f".{target.name}.lock").open("w") as file:
-        if not _lock(file):
+        if not try_lock(file):
             print(f"waiting for another process that is getting {target.name}", file=sys.stderr)
-            while not _lock(file):
+            while not try_lock(file):
                 time.sleep(0.2)
         yield
-
-
-def _lock(file: IO[str]) -> bool:
-    """Whether the lock is held now; closing the file gives it back."""
-    try:
-        if sys.platform == "win32":
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Some cluster file systems know no locks: go on, rather than refuse to work there at all.
-        return error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
-    return True

@@ -177,14 +177,6 @@ def _catalogued(known: Entry | None, algorithm: str) -> tuple[View, dict[str, An
     """The paper's view of a data set and its hyper-parameters; plain defaults for data it does not know."""
     if known is None or algorithm == "bc":
         return View(normalise_states=algorithm in ("td3_bc", "iql")), {}
-    if algorithm == "td3_bc":
-        theirs: Any = known.td3_bc
-        settings = {"alpha": theirs.alpha}
-    elif algorithm == "iql":
-        theirs = known.iql
-        settings = {"expectile": theirs.tau, "temperature": theirs.beta}
-    else:
-        theirs = known.edac
-        settings = {} if theirs is None else {"ensemble": theirs.critics, "eta": theirs.eta}
-    given = {key: value for key, value in settings.items() if value is not None}
-    return View() if theirs is None else View(theirs.rewards, theirs.normalise_states), given
+    theirs: Any = getattr(known, algorithm)
+    view = View() if theirs is None else View(theirs.rewards, theirs.normalise_states)
+    return view, known.numbers(algorithm)
