@@ -101,6 +101,15 @@ def test_runs_are_drawn_within_their_task():
     assert estimate == (50, 50, 50)
 
 
+def test_the_same_runs_on_both_sides_do_not_differ():
+    runs, others = np.array([0.0, 50.0, 100.0]), np.array([10.0, 20.0, 30.0])
+    assert bootstrap(difference, [runs], [runs]) == (0, 0, 0)
+    shared = bootstrap(difference, [runs, others], [runs, others + 5])
+    apart = bootstrap(difference, [runs, others], [runs.copy(), others + 5])
+    assert shared.value == apart.value == -2.5
+    assert shared.high - shared.low < 0.5 * (apart.high - apart.low)
+
+
 def test_intervals_cover_what_they_should():
     """A mean of 20 normal runs: 95% intervals hold the truth about that often."""
     generator = np.random.default_rng(1)

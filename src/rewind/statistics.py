@@ -49,7 +49,7 @@ def iqm(tasks: Sample) -> Any:
     return (np.take_along_axis(values, order, -1) * inside).sum(axis=-1) / inside.sum(axis=-1)
 
 
-def profile(tasks: Sample, thresholds: ArrayLike) -> Array:
+def profile(tasks: Sample, thresholds: ArrayLike) -> Any:
     """The performance profile: the fraction of runs above each threshold, (..., thresholds)."""
     limits = np.asarray(thresholds)
     return np.mean([(task[..., None] > limits).mean(axis=-2) for task in tasks], axis=0)
@@ -69,13 +69,16 @@ def difference(ones: Sample, others: Sample) -> Any:
 def bootstrap(statistic: Callable[..., Any], *samples: Sample, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     """A figure of samples, with its interval by stratified bootstrap: runs are drawn again within each task.
 
-    The interval says how the figure would vary with other seeds on the same tasks, not on other tasks.
+    The interval says how the figure would vary with other seeds on the same tasks, not on other tasks. An array that is
+    in several samples (the same runs under two names) is drawn from once for all of them.
     """
     value = statistic(*samples)
-    if any(task.shape[-1] < 2 for sample in samples for task in sample):
+    if any(len(task) < 2 for sample in samples for task in sample):
         return Estimate(value)
     generator = np.random.default_rng(seed)
-    drawn = [[_redrawn(np.asarray(task), resamples, generator) for task in sample] for sample in samples]
+    tasks = {id(task): task for sample in samples for task in sample}
+    redrawn = {key: _redrawn(task, resamples, generator) for key, task in tasks.items()}
+    drawn = [[redrawn[id(task)] for task in sample] for sample in samples]
     low, high = np.quantile(statistic(*drawn), [(1 - COVERED) / 2, (1 + COVERED) / 2], axis=0)
     return Estimate(value, low, high)
 

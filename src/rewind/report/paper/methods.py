@@ -6,6 +6,9 @@ from functools import cache
 from typing import NamedTuple
 
 from rewind.data.catalogue import Entry, catalogue
+from rewind.experiments.paper.datasets import Data, rebuilt, stands_for
+from rewind.experiments.paper.published import SUITES as SUITE_ROWS
+from rewind.experiments.paper.published import published
 from rewind.memory import PRIORITIES
 
 
@@ -60,19 +63,27 @@ def method_of(name: str, dataset: str) -> Method | None:
         return Method("tr", 0.0)
     if name != "weighted":
         return Method(name)
-    known = paper_entry(dataset)
+    known = stands_for(dataset)
     return None if known is None or known.beta is None else Method("tr", known.beta)
 
 
 @cache
 def paper_sets() -> dict[str, Entry]:
     """The paper's data sets, in its order, by D4RL's names."""
-    return {name: entry for name, entry in catalogue().items() if entry.paper}
+    return {name: catalogue()[name] for name in published("table_2") if name not in SUITE_ROWS}
 
 
-def paper_entry(dataset: str) -> Entry | None:
-    """The paper's data set that this one is, or is rebuilt after."""
-    return next((entry for entry in paper_sets().values() if dataset in (entry.name, entry.rebuilt)), None)
+def name_here(paper_name: str, data: Data) -> str | None:
+    """A data set of the paper as it is called in results on D4RL's or on rebuilt data; None where there is no such."""
+    return paper_name if data == "d4rl" else rebuilt(paper_sets()[paper_name])
+
+
+def source(dataset: str) -> Data | None:
+    """Whether a data set is the paper's own or rebuilt after it; None for any other."""
+    known = stands_for(dataset)
+    if known is None or not known.paper:
+        return None
+    return "d4rl" if known.name == dataset else "rewind"
 
 
 def short(dataset: str) -> str:

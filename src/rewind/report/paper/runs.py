@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.envs.protocol import LAST
+from rewind.errors import DataError
+from rewind.experiments.paper.datasets import Data
+from rewind.experiments.paper.results import Row
+from rewind.experiments.paper.specs import DEFAULT_BLOCK
 from rewind.memory import PRIORITIES
-from rewind.report.paper.methods import Method, method_of, paper_entry, paper_sets
+from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, method_of, name_here, paper_sets, source
 
 Array = NDArray[Any]
-Row = dict[str, Any]
-DYNAMIC_BLOCK = 100  # steps planned at once where ranks follow the critics, unless asked otherwise
+NOTHING: Array = np.empty(0)
 
 
 class Protocol(NamedTuple):
@@ -28,7 +31,7 @@ class Protocol(NamedTuple):
     reuse: str = "on_finish"
     exponent: float = 1.0
     stagger: bool = False
-    block: int = DYNAMIC_BLOCK  # of plans whose ranks follow the critics; other plans are the same however they are cut
+    block: int = DEFAULT_BLOCK  # of plans whose ranks follow the critics; other plans are the same however they are cut
     settings: str = "{}"
 
     def against(self, standard: Protocol) -> str:
@@ -81,7 +84,7 @@ def _run(rows: Sequence[Row]) -> Run:
     dynamic = sampler in PRIORITIES and PRIORITIES[sampler].dynamic
     protocol = Protocol(
         last["steps"], last["batch_size"], last["reuse"], last["exponent"], last["stagger"],
-        last["block"] if dynamic else DYNAMIC_BLOCK, last["settings"],
+        last["block"] if dynamic else DEFAULT_BLOCK, last["settings"],
     )  # fmt: skip
     scores = [np.nan if row["score"] is None else row["score"] for row in rows]
     return Run(
@@ -93,15 +96,21 @@ def _run(rows: Sequence[Row]) -> Run:
 class Results:
     """The runs that are compared: all of one protocol, the paper's where any run has it, otherwise the commonest.
 
-    Runs of other protocols are kept apart: `variants`.
+    data: which of the paper's data sets are meant, D4RL's or the rebuilt ones; None: those with the most runs
+    others: runs of other protocols
     """
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[Run], data: Data | None = None) -> None:
+        if not runs:
+            raise DataError("no finished runs: there is nothing to report")
         counts = Counter(run.protocol for run in runs)
         paper = Protocol()
         self.protocol = paper if paper in counts else counts.most_common(1)[0][0]
+        self.every = {run.row["run"]: run for run in runs}
         self.runs = [run for run in runs if run.protocol == self.protocol]
-        self.variants = [run for run in runs if run.protocol != self.protocol]
+        self.others = [run for run in runs if run.protocol != self.protocol]
+        self.sources = Counter(where for run in runs if (where := source(run.dataset)) is not None)
+        self.data: Data = data or (self.sources.most_common(1)[0][0] if self.sources else "d4rl")
         self._grouped: dict[tuple[str, str, Method], list[Run]] = {}
         for run in self.runs:
             self._grouped.setdefault((run.dataset, run.algorithm, run.method), []).append(run)
@@ -109,19 +118,17 @@ class Results:
 
     @property
     def datasets(self) -> list[str]:
-        """The paper's first, in its order; then others by name."""
-        order = {entry.rebuilt: place for place, entry in enumerate(paper_sets().values())}
-        order |= {name: place for place, name in enumerate(paper_sets())}
-        return sorted({run.dataset for run in self.runs}, key=lambda name: (order.get(name, len(order)), name))
+        """Those of the paper in its order, then others by name."""
+        order = {name_here(name, data): place for place, name in enumerate(paper_sets()) for data in ("d4rl", "rewind")}
+        found = {run.dataset for run in self.runs}
+        return sorted(found, key=lambda name: (source(name) or "z", order.get(name, 0), name))
 
     @property
     def algorithms(self) -> list[str]:
-        return [name for name in ("td3_bc", "iql", "edac", "bc") if any(run.algorithm == name for run in self.runs)]
+        return [name for name in ALGORITHMS if any(run.algorithm == name for run in self.runs)]
 
     def methods(self, dataset: str, algorithm: str) -> list[Method]:
-        """Those that have runs, the paper's order first."""
-        from rewind.report.paper.methods import LABELS
-
+        """Those that have runs, in the paper's order."""
         order = {name: place for place, name in enumerate(LABELS)}
         found = [method for name, agent, method in self._grouped if (name, agent) == (dataset, algorithm)]
         return sorted(found, key=lambda method: (order.get(method.sampler, len(order)), -method.beta))
@@ -129,34 +136,20 @@ class Results:
     def of(self, dataset: str, algorithm: str, method: Method) -> list[Run]:
         return self._grouped.get((dataset, algorithm, method), [])
 
-    def scores(self, dataset: str, algorithm: str, name: str | Method) -> Array:
+    def scores(self, dataset: str | None, algorithm: str, name: str | Method) -> Array:
         """Of a method's runs that gave one, (runs,); `name` may be a column of the paper's tables.
 
         The same runs are the same array, which the bootstrap then draws from once.
         """
-        method = name if isinstance(name, Method) else method_of(name, dataset)
-        return NOTHING if method is None else self._scores.get((dataset, algorithm, method), NOTHING)
+        method = name if isinstance(name, Method) or dataset is None else method_of(name, dataset)
+        return self._scores.get((dataset, algorithm, method), NOTHING)  # type: ignore[arg-type]
 
-    def named(self, entry_name: str) -> str | None:
-        """The data set here that is the paper's of this name, or is rebuilt after it."""
-        return next((name for name in self.datasets if _is(name, entry_name)), None)
-
-
-NOTHING: Array = np.empty(0)
+    def here(self, paper_name: str) -> str | None:
+        """What a data set of the paper is called in these results."""
+        return name_here(paper_name, self.data)
 
 
 def scores_of(runs: Iterable[Run]) -> Array:
     """Runs that broke count where they gave a number."""
-    scores = np.array([run.score for run in runs])
-    return scores[np.isfinite(scores)]
-
-
-def _is(dataset: str, entry_name: str) -> bool:
-    entry = paper_entry(dataset)
-    return entry is not None and entry.name == entry_name
-
-
-def source(dataset: str) -> str:
-    """Where a data set comes from: d4rl (the paper's own), rewind (rebuilt after it), other."""
-    entry = paper_entry(dataset)
-    return "other" if entry is None else "d4rl" if entry.name == dataset else "rewind"
+    scores: Array = np.array([run.score for run in runs])
+    return np.extract(np.isfinite(scores), scores)
