@@ -42,7 +42,7 @@ def _section(section: Section) -> Html:
 
 def _block(block: Block) -> Html:
     if isinstance(block, str):
-        return element("p", block)
+        return element("p", *_text(block))
     if isinstance(block, Table):
         return _table(block)
     if isinstance(block, Chart):
@@ -51,6 +51,11 @@ def _block(block: Block) -> Html:
         inner = [_block(each) for each in block.blocks]
         return element("details", element("summary", block.title), *inner, open=block.open)
     return element("div", *(bars(panel) for panel in block), class_="panels")
+
+
+def _text(text: str) -> list[str]:
+    """What stands between backticks is code."""
+    return [element("code", part) if place % 2 else part for place, part in enumerate(text.split("`"))]
 
 
 def _table(table: Table) -> Html:

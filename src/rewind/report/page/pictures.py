@@ -6,7 +6,7 @@ from rewind.report.document import KINDS, Bar, Bars, Interval
 from rewind.report.markup import Html, element, joined
 
 WIDTH, HEIGHT, EDGE = 144.0, 22.0, 5.0
-LABELS, PLOT, ROW, TOP = 132.0, 148.0, 21.0, 18.0
+LABELS, PLOT, ROW, TOP = 146.0, 150.0, 21.0, 18.0
 
 
 def interval(picture: Interval) -> Html:
@@ -58,7 +58,9 @@ def _row(bar: Bar, top: float, clip: float) -> Html:
             parts.append(element("line", x1=low, x2=high, y1=top + 5.5, y2=top + 5.5, class_="whisker"))
     if bar.paper is not None:
         parts.append(_bar(bar.paper, top + 10, clip, "theirs"))
-    parts.append(element("text", KINDS[bar.kind][0], x=LABELS + PLOT + 14, y=top + 12, text_anchor="middle"))
+    parts.append(
+        element("text", KINDS[bar.kind][0], x=LABELS + PLOT + 14, y=top + 12, text_anchor="middle", class_=bar.kind)
+    )
     return joined(*parts)
 
 

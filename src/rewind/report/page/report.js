@@ -19,7 +19,7 @@ function described(one, i, digits) {
 
 // One chart with its selectors: data is {first: {agent: [series]}}.
 function panel(root) {
-  const { name, x, y, first } = root.dataset;
+  const { name, x, y } = root.dataset;
   const data = page[name], digits = name === "profiles" ? 2 : 1;
   const part = (role) => root.querySelector(`[data-role="${role}"]`);
   const choose = part("first"), agent = part("agent"), methods = part("methods"), output = part("readout");
@@ -34,13 +34,24 @@ function panel(root) {
     if (values.includes(before)) select.value = before;
   }
 
-  function boxes() {
-    const there = new Map(here().map((one) => [one.label, one]));
-    methods.replaceChildren(...page.methods.map((label, place) => {
-      const box = node("input", { type: "checkbox", value: label, checked: chosen.has(label), disabled: !there.has(label) });
+  // A box for each method that has runs anywhere in this chart.
+  function makeBoxes() {
+    const series = Object.values(data).flatMap((agents) => Object.values(agents)).flat();
+    const there = new Set(series.map((one) => one.label));
+    page.methods.forEach((label, place) => {
+      if (!there.has(label)) return;
+      const box = node("input", { type: "checkbox", value: label });
       box.addEventListener("change", () => { chosen[box.checked ? "add" : "delete"](label); update(); });
-      return node("label", {}, box, swatch(place), label);
-    }));
+      methods.append(node("label", {}, box, swatch(place), label));
+    });
+  }
+
+  function setBoxes() {
+    const there = new Set(here().map((one) => one.label));
+    for (const box of methods.querySelectorAll("input")) {
+      box.checked = chosen.has(box.value);
+      box.disabled = !there.has(box.value);
+    }
   }
 
   function legend() {
@@ -95,10 +106,11 @@ function panel(root) {
 
   function update() {
     shown = here().filter((one) => chosen.has(one.label)).map((one) => ({ ...one, place: page.methods.indexOf(one.label) }));
+    shown.sort((one, other) => one.place - other.place);
     part("title").textContent = `${choose.selectedOptions[0].textContent}, ${agent.selectedOptions[0].textContent}`;
     at = null;
     output.textContent = "Point at the chart, or use its arrow keys, to read values.";
-    boxes();
+    setBoxes();
     legend();
     numbers();
     redraw();
@@ -116,6 +128,7 @@ function panel(root) {
   }
   choose.addEventListener("change", moved);
   agent.addEventListener("change", update);
+  makeBoxes();
   options(choose, Object.keys(data));
   moved();
   new ResizeObserver(() => chart && redraw()).observe(part("chart"));

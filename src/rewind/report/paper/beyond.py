@@ -112,7 +112,7 @@ def _cell(scores: Array | None) -> Cell:
     return Cell(f"{told} ({len(scores)})")
 
 
-def _order(variant: Variant) -> Sequence[Any]:
+def _order(variant: Variant) -> list[tuple[float, str]]:
     """Samplers in the paper's order, numbers by size."""
     order = list(LABELS)
     return [

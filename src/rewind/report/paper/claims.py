@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +21,7 @@ from rewind.report.paper.comparisons import (
     chosen,
     verdict,
 )
-from rewind.report.paper.cost import Cost, paper_overhead
+from rewind.report.paper.cost import Cost, overhead, paper_overhead
 from rewind.report.paper.methods import ALGORITHMS, LABELS, paper_sets
 from rewind.report.paper.runs import Results
 from rewind.statistics import Estimate
@@ -48,12 +49,7 @@ class Claim:
     best: bool = False
     algorithms: Sequence[str] = ("td3_bc",)
     cost: str | None = None
-
-    @property
-    def comparison(self) -> str:
-        """In words."""
-        ones, others = (_listed(side) for side in (self.ones, self.others))
-        return f"{ones} over {'the best of ' if self.best else ''}{others}"
+    comparison: str = ""  # in words
 
     def question(self, algorithm: str) -> Question:
         return Question(algorithm, self.ones, self.others, self.datasets, self.best)
@@ -82,6 +78,10 @@ def _claim(table: dict[str, Any], where: Mapping[str, list[str]], families: Mapp
     place = table.pop("where")
     if place not in where:
         raise unknown_name("group of data sets", place, where)
+    sides = [
+        " and ".join(LABELS.get(name, f"{name} priorities") for name in table[side]) for side in ("ones", "others")
+    ]
+    table["comparison"] = f"{sides[0]} over {sides[1]}".replace("_", " ")
     for side in ("ones", "others"):
         table[side] = tuple(method for name in table[side] for method in families.get(name, [name]))
         for method in table[side]:
@@ -143,9 +143,9 @@ def _cells(finding: Finding, reach: float) -> list[Cell]:
 def _cost_cells(finding: Finding) -> list[Cell]:
     row = finding.claim.cost or ""
     ratio = None if finding.cost is None else finding.cost.ratios.get(row)
-    ours = "" if ratio is None else f"{ratio - 1:+.1%}"
+    ours = "" if ratio is None else overhead(ratio - 1)
     where = "" if finding.cost is None else finding.cost.where
-    return [Cell(ours), Cell(f"{paper_overhead(row):+.1%}"), Cell(""), Cell(where)]
+    return [Cell(ours), Cell(overhead(paper_overhead(row))), Cell(""), Cell(where)]
 
 
 def _picture(contrast: Contrast, reach: float) -> Interval | None:
@@ -161,11 +161,18 @@ def points(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
     if estimate.low is None:
-        return f"{estimate.value:+.1f}"
-    return f"{estimate.value:+.1f} [{estimate.low:+.1f}, {estimate.high:+.1f}]"
+        return signed(estimate.value)
+    return f"{signed(estimate.value)} [{signed(estimate.low)}, {signed(estimate.high)}]"
 
 
-def _listed(methods: Sequence[str]) -> str:
-    """One name, or those of a family as their mean."""
-    names = [LABELS[method] for method in methods]
-    return names[0] if len(names) == 1 else f"({', '.join(names)})"
+def signed(value: float) -> str:
+    """With a sign of the width of a digit; nothing is no less than nothing."""
+    return f"{value:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """How many claims hold, and so on."""
+    counts = Counter(finding.verdict for finding in findings)
+    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack data"}
+    told = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items())
+    return f"Of {len(findings)} claims, each for an agent: {told}."

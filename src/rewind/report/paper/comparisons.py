@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from rewind.experiments.paper.published import Printed, published, slips
-from rewind.report.paper.methods import Method, method_of
+from rewind.report.paper.methods import method_of
 from rewind.report.paper.runs import Array, Results
-from rewind.statistics import Estimate, Sample, bootstrap, deviation, improvement, mean
+from rewind.statistics import Estimate, Sample, bootstrap, deviation, mean
 
 NEAR = 5.0  # points: scores that differ by less agree, whatever their spread
 SMALL = 2.0  # points: an effect that is surely smaller is none
@@ -66,13 +66,11 @@ class Contrast:
 
     wanted, used: the paper's names of data sets asked for, and of those with enough runs on both sides
     ours: None where no data set has enough
-    better: the probability that a run of the first beats one of the second
     """
 
     wanted: Sequence[str]
     used: Sequence[str]
     ours: Estimate | None
-    better: Estimate | None
     paper: Estimate | None
 
     @property
@@ -98,14 +96,12 @@ class Question:
         used = [name for name in self.datasets if self._has_runs(results, name)]
         wanted = [name for name in self.datasets if results.here(name) is not None]
         if not used:
-            return Contrast(wanted, used, None, None, self.of_paper(wanted))
+            return Contrast(wanted, used, None, self.of_paper(wanted))
         samples = [
             [results.scores(results.here(name), self.algorithm, method) for name in used]
             for method in (*self.ones, *self.others)
         ]
-        ours = bootstrap(self._figure, *samples)
-        better = bootstrap(self._probability, *samples)
-        return Contrast(wanted, used, ours, better, self.of_paper(used))
+        return Contrast(wanted, used, bootstrap(self._figure, *samples), self.of_paper(used))
 
     def _has_runs(self, results: Results, name: str) -> bool:
         here = results.here(name)
@@ -118,40 +114,35 @@ class Question:
         first, second = means[: len(self.ones)], means[len(self.ones) :]
         return np.mean(first, axis=0) - (np.max(second, axis=0) if self.best else np.mean(second, axis=0))
 
-    def _probability(self, *samples: Sample) -> Any:
-        first, second = samples[: len(self.ones)], samples[len(self.ones) :]
-        return np.mean([improvement(one, other) for one in first for other in second], axis=0)
-
     def of_paper(self, names: Sequence[str]) -> Estimate | None:
-        """The same from the paper's means, its interval from its deviations; None where it lacks a number."""
-        differences, variances = [], []
-        for name in names:
-            numbers = {method: printed(self.algorithm, method, name) for method in (*self.ones, *self.others)}
-            if any(number is None for number in numbers.values()):
-                continue
-            weights = self._weights(name, numbers)
-            differences.append(sum(weight * number.mean for number, weight in weights.values()))
-            variances.append(
-                sum(weight**2 * (number.std or 0.0) ** 2 / PAPER_RUNS for number, weight in weights.values())
-            )
-        if not differences:
+        """The same from the paper's means, its interval from its deviations, where it has all the numbers."""
+        numbers = {(name, method): printed(self.algorithm, method, name)
+                   for name in names for method in (*self.ones, *self.others)}  # fmt: skip
+        there = {key: number for key, number in numbers.items() if number is not None}
+        full = [name for name in names if all((name, each) in there for each in (*self.ones, *self.others))]
+        if not full:
             return None
-        value = float(np.mean(differences))
-        reach = SIGMAS * float(np.sqrt(np.sum(variances))) / len(differences)
-        return Estimate(value, value - reach, value + reach)
-
-    def _weights(self, name: str, numbers: dict[str, Any]) -> dict[Method | None, tuple[Printed, float]]:
-        """How each number counts; one that stands on both sides (a weighted target of beta 1 is TR) does not."""
         others = self.others
         if self.best:
-            others = [max(others, key=lambda method: numbers[method].mean)]
-        weights: dict[Method | None, tuple[Printed, float]] = {}
+            others = [max(others, key=lambda method: sum(there[name, method].mean for name in full))]
+        value = variance = 0.0
+        for name in full:
+            for method, weight in self._weights(name, others).items():
+                number = there[name, method]
+                value += weight * number.mean / len(full)
+                variance += (weight / len(full)) ** 2 * (number.std or 0.0) ** 2 / PAPER_RUNS
+        reach = SIGMAS * float(np.sqrt(variance))
+        return Estimate(value, value - reach, value + reach)
+
+    def _weights(self, name: str, others: Sequence[str]) -> dict[str, float]:
+        """How each method counts; what stands on both sides (a weighted target of beta 1 is TR) counts as nothing."""
+        weights: dict[Any, tuple[str, float]] = {}
         for side, sign in ((self.ones, 1.0), (others, -1.0)):
             for method in side:
                 key = method_of(method, name)
-                before = weights.get(key, (numbers[method], 0.0))[1]
-                weights[key] = (numbers[method], before + sign / len(side))
-        return weights
+                known = weights.get(key, (method, 0.0))
+                weights[key] = (known[0], known[1] + sign / len(side))
+        return dict(weights.values())
 
 
 def chosen(patterns: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -42,6 +42,11 @@ def paper_overhead(row: str) -> float:
     return times[row] / times["baseline"] - 1
 
 
+def overhead(share: float) -> str:
+    """In per cent, with a sign of the width of a digit."""
+    return f"{share:+.1%}".replace("-0.0%", "+0.0%").replace("-", "−")
+
+
 def _paper_times() -> dict[str, float]:
     """Seconds per 1000 updates."""
     rows = {name: next(iter(cells.values())) for name, cells in published("table_5").items()}
@@ -78,7 +83,7 @@ def cost_table(costs: Sequence[Cost]) -> Table:
     times = _paper_times()
     lines = []
     for row, (_, label) in ROWS.items():
-        theirs = f"{paper_overhead(row):+.1%} ({times[row]:.2f} s per 1000 updates)" if row in times else ""
+        theirs = f"{overhead(paper_overhead(row))} ({times[row]:.2f} s per 1000 updates)" if row in times else ""
         cells = [_cell(cost, row) for cost in costs] or [Cell(kind="missing")]
         lines.append(Line(label, [*cells, Cell(theirs)]))
     columns = ["Sampling", *([cost.where for cost in costs] or ["Ours"]), "Paper (one 1080 Ti)"]
@@ -88,4 +93,4 @@ def cost_table(costs: Sequence[Cost]) -> Table:
 def _cell(cost: Cost, row: str) -> Cell:
     if row not in cost.ratios:
         return Cell(kind="missing")
-    return Cell(f"{cost.ratios[row] - 1:+.1%} ({cost.microseconds[row]:,.0f} µs per update)")
+    return Cell(f"{overhead(cost.ratios[row] - 1)} ({cost.microseconds[row]:,.0f} µs per update)")

@@ -66,9 +66,11 @@ def table_4(results: Results) -> tuple[str, Table]:
         cells = [_mark(contrast, MARKS[mark]) for contrast, mark in zip(asked, row["paper"], strict=True)]
         lines.append(Line(row["name"], cells))
     title = "Table 4: which priority for which data"
-    rule = " ".join(definition.more["rule"].split()).replace(" yes where", " ✔ where").replace(" no where", " ✖ where")
+    rule = " ".join(definition.more["rule"].split())
+    for word, mark in ((" yes where", " ✔ where"), (" no where", " ✖ where"), (" - where", " – where")):
+        rule = rule.replace(word, mark)
     samplers = "; ".join(f"{column['name']}: {', '.join(map(_label, column['samplers']))}" for column in columns)
-    return f"{rule} Columns: {samplers}.", Table(title, ["Data", *(column["name"] for column in columns)], lines)
+    return f"{rule} Here {samplers}", Table(title, ["Data", *(column["name"] for column in columns)], lines)
 
 
 def _label(sampler: str) -> str:

@@ -20,13 +20,11 @@ class Method(NamedTuple):
 
     @property
     def label(self) -> str:
-        """As on the page's charts: what stands for itself, and the beta where it is not 1."""
+        """What stands for itself, and the beta where it is not 1."""
         name = LABELS.get(self.sampler, self.sampler)
         if self.beta == 1 or self.sampler == "baseline":
             return name
-        if self.sampler != "tr":
-            return f"{name}, β {self.beta:g}"
-        return LABELS["sarsa"] if self.beta == 0 else f"Weighted, β {self.beta:g}"
+        return LABELS["sarsa"] if self == ("tr", 0) else f"{name}, β {self.beta:g}"
 
 
 # The columns of the paper's tables, in its order.

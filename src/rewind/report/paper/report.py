@@ -44,7 +44,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
         "From `rewind bench train`: all five side by side in one run of one engine, the median of several turns."
     )
     found = claims.judge(results, costs[0] if costs else None)
-    judged: list[Block] = [claims.claims_table(found), f"{claims.RULE} {claims.COST_RULE}"]
+    judged: list[Block] = [claims.counted(found), claims.claims_table(found), f"{claims.RULE} {claims.COST_RULE}"]
     shown: list[Block] = [REBUILT] if results.data == "rewind" else []
     overall: list[Block] = [summary.RULE, Chart("profiles", "Performance profile:", "Suite", "score", "share of runs")]
     extra = beyond.beyond_tables(results)
@@ -63,7 +63,10 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
 
 def _own_sections(results: Results) -> list[Section]:
     curves = Chart("curves", "Learning curves:", "Data set", "updates", "score")
-    intro = "Mean over runs, with the 95% bootstrap interval of that mean as a band."
+    intro = (
+        "Mean over runs, with the 95% bootstrap interval of that mean as a band. The last point of a long run is its score "
+        "as the paper takes it: the mean of the last five evaluations."
+    )
     sections = [Section("curves", "Learning curves", [intro, curves]), Section("origin", "Origin", _origin(results))]
     own = score_tables(results)
     if own:
@@ -97,35 +100,27 @@ def _facts(results: Results) -> list[tuple[str, str]]:
 
 def _data(results: Results, compared: bool) -> dict[str, Any]:
     """What the charts are drawn from."""
-    found: dict[str, Any] = {"curves": summary.curves(results), "names": summary.names_of(results)}
-    if compared:
-        found["profiles"] = summary.profiles(results)
-    labels = {one["label"] for chart in found.values() for agents in chart.values() if isinstance(agents, dict)
+    charts = {"curves": summary.curves(results)} | ({"profiles": summary.profiles(results)} if compared else {})
+    labels = {one["label"] for chart in charts.values() for agents in chart.values()
               for series in agents.values() for one in series}  # fmt: skip
-    order = list(LABELS.values())
-    found["methods"] = sorted(labels, key=lambda label: (_place(label, order), label))
-    found["presets"] = _presets(found["methods"])
-    return found
+    known = [label for label in LABELS.values() if label in labels]
+    methods = [
+        *LABELS.values(),
+        *sorted(labels.difference(known)),
+    ]  # what the paper names has its place, and so its look
+    return {**charts, "names": summary.names_of(results), "methods": methods, "presets": _presets(labels)}
 
 
-def _place(label: str, order: Sequence[str]) -> int:
-    name = label.split(", β")[0]
-    return order.index(name) if name in order else len(order)
-
-
-def _presets(methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Choices of methods by one button; those that have nothing here are left out."""
-    basic = ("baseline", "tr", "sarsa", "weighted")
-    groups = {"Targets": basic, "Quality": ("baseline", "tr", *QUALITY), "Uncertainty": ("baseline", "tr", *LOWER)}
-    groups["Higher uncertainty"] = ("baseline", "tr", *HIGHER)
-    order = list(LABELS.values())
-    presets = []
-    for name, samplers in groups.items():
-        places = {order.index(LABELS[sampler]) for sampler in samplers}
-        chosen = [label for label in methods if _place(label, order) in places]
-        if len(chosen) > (0 if name == "Targets" else 2):
-            presets.append({"name": name, "methods": chosen})
-    return [*presets, {"name": "All", "methods": list(methods)}, {"name": "None", "methods": []}]
+def _presets(labels: set[str]) -> list[dict[str, Any]]:
+    """Choices of methods by one button; those that add nothing are left out."""
+    basic = ("baseline", "tr")
+    groups = {"Targets": ("sarsa", "weighted"), "Quality": QUALITY, "Lower uncertainty": LOWER}
+    groups["Higher uncertainty"] = HIGHER
+    named = {name: [LABELS[method] for method in (*basic, *methods)] for name, methods in groups.items()}
+    named["Betas"] = [LABELS["tr"], LABELS["sarsa"], *sorted(label for label in labels if ", β" in label)]
+    presets = [{"name": name, "methods": methods} for name, methods in named.items() if len(labels & {*methods}) > 2]
+    every = [{"name": "All", "methods": sorted(labels)}, {"name": "None", "methods": []}]
+    return [*presets, *every]
 
 
 def _origin(results: Results) -> list[Block]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from rewind.data.catalogue import catalogue
 from rewind.report.document import Cell, Interval, Line, Table
-from rewind.report.paper.methods import ALGORITHMS, LABELS, SUITES, Method, paper_sets, short
-from rewind.report.paper.runs import Results
+from rewind.report.paper.methods import ALGORITHMS, LABELS, SUITES, method_of, paper_sets, short
+from rewind.report.paper.runs import Results, Run
 from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mean, profile
 
 RULE = (
@@ -82,22 +82,26 @@ def curves(results: Results) -> dict[str, Any]:
     found: dict[str, dict[str, list[Any]]] = {}
     for dataset in results.datasets:
         for algorithm in results.algorithms:
-            series = [_curve(results, dataset, algorithm, method) for method in results.methods(dataset, algorithm)]
+            methods = {method.label: method for method in results.methods(dataset, algorithm)}
+            weighted = method_of("weighted", dataset)
+            if weighted is not None and weighted in methods.values():
+                methods[LABELS["weighted"]] = weighted  # the same runs by the paper's name
+            series = [_curve(results.of(dataset, algorithm, method), label) for label, method in methods.items()]
             if series:
                 found.setdefault(dataset, {})[algorithm] = series
     return found
 
 
-def _curve(results: Results, dataset: str, algorithm: str, method: Method) -> dict[str, Any]:
+def _curve(runs: Sequence[Run], label: str) -> dict[str, Any]:
     """Mean over the runs at the steps that all of them were evaluated at, and its interval."""
-    runs = results.of(dataset, algorithm, method)
-    steps = sorted(set.intersection(*(set(run.steps.tolist()) for run in runs)))
-    values = np.array([run.scores[np.isin(run.steps, steps)] for run in runs])  # (runs, steps)
+    curves = [run.curve for run in runs]
+    steps = sorted(set.intersection(*(set(own.tolist()) for own, _ in curves)))
+    values = np.array([scores[np.isin(own, steps)] for own, scores in curves])  # (runs, steps)
     values = values[np.isfinite(values).all(axis=1)]
     if not len(values):
-        return _series(method.label, steps, Estimate(np.full(len(steps), np.nan)), 0)
+        return _series(label, steps, Estimate(np.full(len(steps), np.nan)), 0)
     found = bootstrap(lambda sample: sample[0].mean(axis=-2), [values], resamples=RESAMPLES)
-    return _series(method.label, steps, found, len(values))
+    return _series(label, steps, found, len(values))
 
 
 def profiles(results: Results) -> dict[str, Any]:
