@@ -17,6 +17,7 @@ from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
 from rewind.experiments.demo_command import Demo
+from rewind.experiments.paper import commands as paper_commands
 from rewind.experiments.train_command import Train
 from rewind.report import policy_commands
 from rewind.report.commands import Mazes, Sweeps
@@ -79,6 +80,22 @@ class Bench:
         self.command.run()
 
 
+@dataclass
+class Paper:
+    """The paper, rerun: its tables as data, a runner that survives, one table of results."""
+
+    command: (
+        Annotated[paper_commands.PaperRun, command("run")]
+        | Annotated[paper_commands.PaperStatus, command("status")]
+        | Annotated[paper_commands.PaperCollect, command("collect")]
+        | Annotated[paper_commands.PaperList, command("list")]
+        | Annotated[paper_commands.PaperSettings, command("settings")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
 Command = (
     Annotated[Demo, command("demo")]
     | Annotated[Train, command("train")]
@@ -91,6 +108,7 @@ Command = (
     | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.Inspect], command("inspect")]
     | Annotated[Data, command("data")]
     | Annotated[Bench, command("bench")]
+    | Annotated[Paper, command("paper")]
 )
 
 

@@ -38,7 +38,7 @@ Evaluate = Callable[[Group, int], dict[str, Any]]  # (group, step) -> name -> on
 
 
 class Stopped(RewindError):
-    """A signal asked to stop; everything was saved."""
+    """A signal, or `Options.stop`, asked to stop; everything was saved."""
 
 
 @dataclass
@@ -75,6 +75,7 @@ class Options:
     deterministic: bool = False  # resume bit for bit on a GPU too, at some cost (docs/training.md)
     progress: bool = True
     record: Mapping[str, Any] = field(default_factory=dict)  # saved with the configuration; a resumed run has the same
+    stop: Callable[[], bool] | None = None  # asked after every block; True: save and raise `Stopped`
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "log_every"):
@@ -199,7 +200,9 @@ class _Session:
                 raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
             return
         versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
-        how = {key: value for key, value in vars(self.options).items() if key not in ("out", "resume", "record")}
+        how = {
+            key: value for key, value in vars(self.options).items() if key not in ("out", "resume", "record", "stop")
+        }
         write_json(path, {"config": self.config, "options": how, "versions": versions, "device": device_kind()})
 
     def train(self) -> list[Trained]:
@@ -275,7 +278,7 @@ class _Course:
                 if group.step in self.evaluations:
                     self._log_blocks(unlogged, bar, keep=0)
                     self._log(self._scores(), bar)
-                stopping = bool(self.session.stop)  # looked at once: a signal that comes now waits for the next block
+                stopping = self._asked_to_stop()  # looked at once: a signal that comes now waits for the next block
                 if stopping or group.step >= total or self._checkpoint_due():
                     self._log_blocks(unlogged, bar, keep=0)
                     self._save(must=stopping)
@@ -335,6 +338,11 @@ class _Course:
         scores = [record["score"] for record in records if record.get("score") is not None]
         if scores:
             bar.set_postfix_str(f"score {np.mean(scores):.1f}")
+
+    def _asked_to_stop(self) -> bool:
+        """By a signal, or by whoever set us to work, who has nothing to stop once all is done."""
+        stop = self.options.stop
+        return bool(self.session.stop) or (stop is not None and self.group.step < self.options.steps and stop())
 
     def _checkpoint_due(self) -> bool:
         return time.monotonic() - self._saved_at >= 60 * self.options.checkpoint_minutes

@@ -43,3 +43,23 @@ def rebuilt(known: Entry) -> str | None:
     """The rebuilt set of the same name; None where the nearest one has another."""
     stem, _, _ = known.name.rpartition("-v")
     return known.rebuilt if known.rebuilt.startswith(f"rewind/{stem}-v") and known.paper else None
+
+
+def hyper_parameters() -> list[dict[str, object]]:
+    """The paper's tables of hyper-parameters, by data set, from the catalogue; None where the paper has none."""
+    rows: list[dict[str, object]] = []
+    for name in data_names(["mujoco", "antmaze", "adroit"], "d4rl"):
+        known = catalogue()[name]
+        iql, edac = known.iql, known.edac
+        rows.append(
+            {
+                "data set": name,
+                "beta": known.beta,
+                "TD3+BC alpha": known.td3_bc.alpha,
+                "IQL tau": iql.tau,
+                "IQL beta": iql.beta,
+                "EDAC N": None if edac is None else edac.critics,
+                "EDAC eta": None if edac is None else edac.eta,
+            }
+        )
+    return rows

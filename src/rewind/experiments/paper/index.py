@@ -23,6 +23,7 @@ class Group:
     runs: int  # trained together
     steps: int
     evaluations: int
+    episodes: int  # per evaluation and run
     seconds_per_update: float | None  # per run
     seconds: float  # in all
     device: str
@@ -51,8 +52,8 @@ def index_of(rows: Iterable[Row]) -> Index:
         index.runs.setdefault(row["run"], row["group"])
         index.groups[row["group"]] = Group(
             row["group"], row["dataset"], row["suite"], row["algorithm"], row["runs_together"], row["steps"],
-            len(evaluations[row["group"]]), row["seconds_per_update"], row["group_seconds"], row["device"],
-            row["data_fingerprint"], row["finished"],
+            len(evaluations[row["group"]]), row["episodes"], row["seconds_per_update"], row["group_seconds"],
+            row["device"], row["data_fingerprint"], row["finished"],
         )  # fmt: skip
     return index
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from rewind.experiments.paper.datasets import stands_for
@@ -38,10 +39,12 @@ class RunSpec:
     episodes: int = 10
     seed: int = 0
 
-    @property
+    @cached_property
     def run(self) -> str:
-        """The short digest that names the run in the results."""
-        return digest([json.dumps(asdict(self), sort_keys=True)])
+        """The short digest that names the run in the results. A field that is added later renames no old run."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        told = {name: value for name, value in own.items() if name not in DEFAULTS or value != DEFAULTS[name]}
+        return digest([json.dumps(told, sort_keys=True)])
 
     @property
     def program(self) -> tuple[Any, ...]:
@@ -67,6 +70,9 @@ class RunSpec:
 
     def record(self) -> dict[str, Any]:
         return {**asdict(self), "settings": dict(self.settings)}
+
+
+DEFAULTS = {each.name: each.default for each in fields(RunSpec) if each.name != "dataset"}
 
 
 def from_record(record: Mapping[str, Any]) -> RunSpec:

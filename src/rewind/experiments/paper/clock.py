@@ -1,0 +1,103 @@
+"""Time: a budget that ends, and what a group has taken of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rewind.errors import UsageError
+from rewind.files import write_json
+from rewind.training.group import Group
+from rewind.training.train import Evaluate
+
+UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+SAVING = 10.0  # seconds kept for the checkpoint and the way out
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of '9m', '1h30m', '540s' or '540'."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([hms]?)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text or (len(parts) > 1 and "" in dict(parts)):
+        raise UsageError(f"a time of {text!r}: expected something like 9m, 1h30m or 540s")
+    seconds = sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
+    if seconds <= 0:
+        raise UsageError(f"a time of {text!r}: expected more than nothing")
+    return seconds
+
+
+class Deadline:
+    """When to stop. What must still happen then, an evaluation and a checkpoint, is kept free before it.
+
+    evaluation: seconds that one takes
+    """
+
+    def __init__(self, seconds: float = float("inf")) -> None:
+        self._end = time.monotonic() + seconds
+        self._saving = min(SAVING, seconds / 20)
+        self.evaluation = 0.0
+        self.passed = False
+
+    @property
+    def left(self) -> float:
+        """Seconds of work."""
+        return self._end - self._saving - time.monotonic()
+
+    def over(self) -> bool:
+        """Whether to stop now."""
+        self.passed = self.left <= self.evaluation
+        return self.passed
+
+
+class Clock:
+    """What a group takes, over all processes that work on it; kept in its folder.
+
+    judge: evaluates the group (`rewind.training.Evaluate`). The time between two evaluations is training alone: the
+        first one waits for everything before it, compilation too, and is left out.
+    """
+
+    def __init__(self, folder: Path, judge: Evaluate, deadline: Deadline) -> None:
+        self._path, self._judge, self._deadline = folder / "clock.json", judge, deadline
+        saved = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
+        self._begin = time.monotonic()
+        self._last: tuple[int, float] | None = None  # step and end of the evaluation before
+        self._longest = 0.0  # evaluation
+
+    def judge(self, group: Group, step: int) -> dict[str, Any]:
+        """Evaluate, and note the time."""
+        begin = time.monotonic()
+        if self._last is not None:
+            self._steps += step - self._last[0]
+            self._seconds += begin - self._last[1]
+        figures = self._judge(group, step)
+        self._last = (step, time.monotonic())
+        self._longest = max(self._longest, self._last[1] - begin)
+        self._deadline.evaluation = self._longest
+        self.save()
+        return figures
+
+    @property
+    def spent(self) -> float:
+        """Seconds in all so far; of a process that was killed, those until its last evaluation."""
+        return float(self._spent + time.monotonic() - self._begin)
+
+    def seconds_per_update(self, runs: int) -> float | None:
+        """Of training, for each of the runs; None where there were no two evaluations in one process."""
+        return self._seconds / self._steps / runs if self._steps else None
+
+    def save(self) -> None:
+        figures = {"spent": self.spent, "seconds": self._seconds, "steps": self._steps, "process": os.getpid()}
+        write_json(self._path, figures)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.save()
