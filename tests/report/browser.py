@@ -1,4 +1,4 @@
-"""A headless Chromium to test pages in, driven over its DevTools protocol through a pair of pipes: no port, no driver."""
+"""A headless Chromium to test pages in, driven over its DevTools protocol through two pipes: no port, no driver."""
 
 import base64
 import json

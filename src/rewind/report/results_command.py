@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.errors import DataError, UsageError
+from rewind.experiments.paper.cost_table import cost_path
 from rewind.experiments.paper.datasets import Data
 from rewind.experiments.paper.results import Row, read_rows
 from rewind.files import whole_file
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
-from rewind.report.paper.cost import is_bench, read_costs
+from rewind.report.paper.cost import read_costs
 from rewind.report.paper.report import build
 from rewind.report.paper.runs import Results, runs_of
 from rewind.report.train_folder import train_folders, train_rows
@@ -31,7 +31,7 @@ class Report:
     data: Data | None = None
     """Which of the paper's data sets to compare: d4rl or rewind; default: those with the most runs."""
     cost: tuple[Path, ...] = ()
-    """Figures of `rewind bench train --json` for table 5; default: the files in the folder that hold such."""
+    """Figures of `rewind bench train --json` for table 5; default: the folder's cost.json."""
 
     def run(self) -> None:
         rows = find_rows(self.folder)
@@ -40,7 +40,9 @@ class Report:
             raise UsageError(
                 f"{self.folder} has no runs on {self.data} data; leave --data out, or choose another folder"
             )
-        document = build(results, read_costs(self.cost or find_costs(self.folder)))
+        measured = cost_path(self.folder)
+        costs = read_costs(self.cost or ([measured] if measured.exists() else []))
+        document = build(results, costs)
         pages = {self.out or self.folder / "report.html": render(document)}
         if self.markdown is not None:
             pages[self.markdown] = to_markdown(document)
@@ -62,11 +64,6 @@ def find_rows(folder: Path) -> list[Row]:
     if trained:
         raise DataError(f"the runs in {folder} were trained without a simulator: they have no scores to report")
     raise DataError(
-        f"nothing to report in {folder}: expected groups/*.jsonl or results.parquet (rewind paper run), or results.json "
-        "(rewind train)"
+        f"nothing to report in {folder}: expected groups/*.jsonl or results.parquet (rewind paper run), or "
+        "results.json (rewind train)"
     )
-
-
-def find_costs(folder: Path) -> list[Path]:
-    """Files in the folder that hold figures of TD3+BC's cost."""
-    return [path for path in sorted(folder.glob("*.json")) if is_bench(json.loads(path.read_text(encoding="utf-8")))]

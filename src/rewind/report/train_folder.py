@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,5 +74,5 @@ def _rows(
             "device": config["device"],
             "versions": json.dumps(config["versions"]),
             "data_fingerprint": results["data"]["fingerprint"],
-            "finished": "",
+            "finished": datetime.fromtimestamp((folder / "results.json").stat().st_mtime, UTC).isoformat(),
         }

@@ -66,7 +66,7 @@ def _table(table: Table) -> Html:
         element("caption", table.caption),
         element("thead", head),
         element("tbody", *rows),
-        class_="cards" if table.cards else None,
+        class_="cards" if table.cards else "wide" if len(table.columns) > 9 else None,
     )
     # A box that scrolls must be reachable by keyboard, and then needs a name.
     box = element("div", shown, class_="scroll", tabindex=0, role="region", aria_label=table.caption)

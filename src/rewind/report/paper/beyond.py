@@ -1,4 +1,4 @@
-"""What the paper lacks (one beta for all, reuse, exponents, staggered starts, planning delay, grids), as far as it ran."""
+"""What the paper lacks: one beta for all sets, modes of reuse, exponents, delays, grids; as far as it was run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from rewind.statistics import bootstrap, deviation, mean
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 
 RULE = (
-    "Each cell: mean and standard deviation over runs, and their number. The last line is the mean over the data sets on "
-    "which every variant of the table has runs, with a 95% bootstrap interval."
+    "Each cell: mean and standard deviation over runs, and their number. The last line is the mean over the data sets "
+    "on which every variant of the table has runs, with a 95% bootstrap interval."
 )
 
 
@@ -46,9 +46,19 @@ def _table(definitions: Definitions, definition: Definition, results: Results) -
         if spec.run in results.every:
             found.append(results.every[spec.run])
     scores = {key: scores_of(own) for key, own in runs.items()}
-    if len({variant for (_, variant), own in scores.items() if len(own)}) < 2:
-        return None  # nothing to compare
-    return _shown(definition.title, scores)
+    return _shown(definition.title, scores) if _compares(scores) else None
+
+
+def _compares(scores: dict[tuple[str, Variant], Array]) -> bool:
+    """Whether everything that the table varies, but the sampler, has two values with runs on some data set."""
+    values: dict[tuple[str, str], set[Any]] = {}
+    for (dataset, variant), own in scores.items():
+        for name, value in variant:
+            found = values.setdefault((name, dataset), set())
+            if len(own):
+                found.add(value)
+    names = {name for name, _ in values if name != "sampler"}
+    return all(any(len(found) > 1 for (each, _), found in values.items() if each == name) for name in names)
 
 
 def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None:

@@ -34,6 +34,7 @@ RULE = (
     f"not hold where the whole interval is below {SMALL:g} points: if there is an effect, it is smaller. Otherwise it "
     "is undecided. Beside stands the same difference from the paper's own tables, for the same data sets."
 )
+NO_BREAK = "\N{NO-BREAK SPACE}"
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 
 
@@ -78,16 +79,20 @@ def _claim(table: dict[str, Any], where: Mapping[str, list[str]], families: Mapp
     place = table.pop("where")
     if place not in where:
         raise unknown_name("group of data sets", place, where)
-    sides = [
-        " and ".join(LABELS.get(name, f"{name} priorities") for name in table[side]) for side in ("ones", "others")
-    ]
-    table["comparison"] = f"{sides[0]} over {sides[1]}".replace("_", " ")
+    ones, others = (
+        " and ".join(LABELS.get(name, _family(name)) for name in table[side]) for side in ("ones", "others")
+    )
+    table["comparison"] = f"{ones} over {'the best of ' if table.get('best') else ''}{others}"
     for side in ("ones", "others"):
         table[side] = tuple(method for name in table[side] for method in families.get(name, [name]))
         for method in table[side]:
             if method not in LABELS:
                 raise unknown_name("method", method, LABELS)
     return Claim(datasets=chosen(where[place], list(paper_sets())), **table)
+
+
+def _family(name: str) -> str:
+    return f"{name.replace('_', ' ').capitalize()} priorities"
 
 
 def judge(results: Results, cost: Cost | None) -> list[Finding]:
@@ -162,7 +167,7 @@ def points(estimate: Estimate | None) -> str:
         return ""
     if estimate.low is None:
         return signed(estimate.value)
-    return f"{signed(estimate.value)} [{signed(estimate.low)}, {signed(estimate.high)}]"
+    return f"{signed(estimate.value)} [{signed(estimate.low)}, {signed(estimate.high)}]".replace(" ", NO_BREAK)
 
 
 def signed(value: float) -> str:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rewind.errors import DataError
 from rewind.experiments.paper.published import published
@@ -53,10 +52,6 @@ def _paper_times() -> dict[str, float]:
     return {name: number.mean for name, number in rows.items() if number is not None}
 
 
-def is_bench(figures: Any) -> bool:
-    return isinstance(figures, dict) and "by_runs" in figures and figures.get("algorithm") == "td3_bc"
-
-
 def read_costs(paths: Iterable[Path]) -> list[Cost]:
     """The measurements of TD3+BC in these files, fewest runs together first."""
     costs = []
@@ -65,7 +60,7 @@ def read_costs(paths: Iterable[Path]) -> list[Cost]:
             figures = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"{path} cannot be read as figures of `rewind bench train --json`: {error}") from error
-        if not is_bench(figures):
+        if not isinstance(figures, dict) or "by_runs" not in figures or figures.get("algorithm") != "td3_bc":
             raise DataError(f"{path} does not hold figures of `rewind bench train --json` for td3_bc")
         costs += [_cost(int(runs), figures["device"], measured) for runs, measured in figures["by_runs"].items()]
     return sorted(costs, key=lambda cost: cost.runs)

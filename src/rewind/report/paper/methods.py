@@ -13,18 +13,19 @@ from rewind.memory import PRIORITIES
 
 
 class Method(NamedTuple):
-    """A sampler with a beta, as runs have it."""
+    """A sampler with a beta, as runs have it; and on data that is not the paper's, settings that others there lack."""
 
     sampler: str
     beta: float = 1.0
+    variant: str = ""
 
     @property
     def label(self) -> str:
         """What stands for itself, and the beta where it is not 1."""
         name = LABELS.get(self.sampler, self.sampler)
-        if self.beta == 1 or self.sampler == "baseline":
-            return name
-        return LABELS["sarsa"] if self == ("tr", 0) else f"{name}, β {self.beta:g}"
+        if self.beta != 1 and self.sampler != "baseline":
+            name = LABELS["sarsa"] if (self.sampler, self.beta) == ("tr", 0) else f"{name}, β {self.beta:g}"
+        return f"{name} ({self.variant})" if self.variant else name
 
 
 # The columns of the paper's tables, in its order.

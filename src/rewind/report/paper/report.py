@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Section, Table
@@ -16,13 +16,13 @@ from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
 
 REBUILT = (
-    "These runs are on data that Rewind rebuilds: the same environments and recipes as D4RL's, other behaviour policies. "
-    "Scores need not be the paper's; what can be compared is how the methods differ on the same data."
+    "These runs are on data that Rewind rebuilds: the same environments and recipes as D4RL's, other behaviour "
+    "policies. Scores need not be the paper's; what can be compared is how the methods differ on the same data."
 )
 DIFFERENCES = (
-    "TD3+BC with each sampler minus TD3+BC as it is, in points, cut at ±20 as in the paper (an arrow says where a bar goes "
-    "on). Filled: ours, with the 95% bootstrap interval as a line. Outlined: the paper's. At the end of a row: “=” same "
-    "direction, “≠” opposite direction, “~” not clear (an interval holds 0), “·” no runs yet."
+    "TD3+BC with each sampler minus TD3+BC as it is, in points, cut at ±20 as in the paper (an arrow says where a bar "
+    "goes on). Filled: ours, with the 95% bootstrap interval as a line. Outlined: the paper's. At the end of a row: "
+    "“=” same direction, “≠” opposite direction, “~” not clear (an interval holds 0), “·” no runs yet."
 )
 
 
@@ -64,8 +64,8 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
 def _own_sections(results: Results) -> list[Section]:
     curves = Chart("curves", "Learning curves:", "Data set", "updates", "score")
     intro = (
-        "Mean over runs, with the 95% bootstrap interval of that mean as a band. The last point of a long run is its score "
-        "as the paper takes it: the mean of the last five evaluations."
+        "Mean over runs, with the 95% bootstrap interval of that mean as a band. The last point of a long run is its "
+        "score as the paper takes it: the mean of the last five evaluations."
     )
     sections = [Section("curves", "Learning curves", [intro, curves]), Section("origin", "Origin", _origin(results))]
     own = score_tables(results)
@@ -88,14 +88,21 @@ def _facts(results: Results) -> list[tuple[str, str]]:
         ("Runs", f"{len(runs):,}"),
         ("Data sets", str(len(results.datasets))),
         ("Agents", ", ".join(ALGORITHMS[name] for name in results.algorithms)),
-        ("Updates of a run", f"{results.protocol.steps:,}"),
+        ("Updates of a run", " to ".join(f"{steps:,}" for steps in _ends(run.protocol.steps for run in runs))),
         ("Broken runs", str(sum(not run.alive for run in runs))),
         ("Devices", ", ".join(sorted({run.row["device"] for run in runs}))),
-        ("Device time", f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"),
     ]
+    if seconds:
+        facts.append(("Device time", f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"))
     if results.others:
         facts.insert(1, ("Of other settings", f"{len(results.others):,}"))
     return facts
+
+
+def _ends(values: Iterable[Any]) -> list[Any]:
+    """The smallest and the largest; one where they are the same."""
+    there = sorted(set(values))
+    return [there[0], there[-1]] if len(there) > 1 else there
 
 
 def _data(results: Results, compared: bool) -> dict[str, Any]:
@@ -149,10 +156,10 @@ def _data_table(results: Results) -> Table:
         own = [run for run in results.runs if run.dataset == dataset]
         prints = sorted({run.row["data_fingerprint"] for run in own})
         broken = sum(not run.alive for run in own)
-        dates = sorted(run.row["finished"][:10] for run in own)
+        dates = " to ".join(_ends(run.row["finished"][:10] for run in own))
         told = prints[0] if len(prints) == 1 else f"{len(prints)} different: {', '.join(prints)}"
         where = {"d4rl": "D4RL", "rewind": "rebuilt"}.get(source(dataset) or "", "other")
-        cells = [str(len(own)), str(broken), f"{dates[0]} to {dates[-1]}", where, told]
+        cells = [str(len(own)), str(broken), dates, where, told]
         lines.append(Line(dataset, [Cell(text) for text in cells]))
     columns = ("Data set", "Runs", "Broken", "Finished", "Data", "Fingerprint")
     note = "A fingerprint is of the data's content: runs of one data set should have one."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,7 +44,7 @@ class Protocol(NamedTuple):
             "exponent": f"exponent {self.exponent:g}",
             "stagger": "staggered starts" if self.stagger else "no staggered starts",
             "block": f"{self.block} steps planned at once",
-            "settings": ", ".join(f"{name} {value}" for name, value in settings.items()) or "the paper's settings",
+            "settings": ", ".join(f"{name} {value}" for name, value in settings.items()) or "default settings",
         }
         return ", ".join(told[name] for name in self._fields if getattr(self, name) != getattr(standard, name))
 
@@ -102,23 +102,25 @@ def _run(rows: Sequence[Row]) -> Run:
 
 
 class Results:
-    """The runs that are compared: all of one protocol, the paper's where any run has it, otherwise the commonest.
+    """The runs that are compared: on the paper's data sets all of one protocol, the paper's where any run has it,
+    otherwise the commonest; on other data all there are.
 
     data: which of the paper's data sets are meant, D4RL's or the rebuilt ones; None: those with the most runs
-    others: runs of other protocols
+    others: runs on the paper's data sets by other protocols
     """
 
     def __init__(self, runs: Sequence[Run], data: Data | None = None) -> None:
         if not runs:
             raise DataError("no finished runs: there is nothing to report")
-        counts = Counter(run.protocol for run in runs)
-        paper = Protocol()
-        self.protocol = paper if paper in counts else counts.most_common(1)[0][0]
+        known = [run for run in runs if source(run.dataset) is not None]
         self.every = {run.row["run"]: run for run in runs}
-        self.runs = [run for run in runs if run.protocol == self.protocol]
-        self.others = [run for run in runs if run.protocol != self.protocol]
-        self.sources = Counter(where for run in runs if (where := source(run.dataset)) is not None)
+        self.sources = Counter(where for run in known if (where := source(run.dataset)) is not None)
         self.data: Data = data or (self.sources.most_common(1)[0][0] if self.sources else "d4rl")
+        self.protocol = _standard(known or runs)
+        self.others = [run for run in known if run.protocol != self.protocol]
+        self.runs = [run for run in known if run.protocol == self.protocol] + _named_variants(runs)
+        # Where the paper's beta is 1, TR stands in the weighted column; but not for an agent that nobody weighed.
+        self._weighted = {run.algorithm for run in self.runs if run.method.sampler == "tr" and 0 < run.method.beta < 1}
         self._grouped: dict[tuple[str, str, Method], list[Run]] = {}
         for run in self.runs:
             self._grouped.setdefault((run.dataset, run.algorithm, run.method), []).append(run)
@@ -139,7 +141,7 @@ class Results:
         """Those that have runs, in the paper's order."""
         order = {name: place for place, name in enumerate(LABELS)}
         found = [method for name, agent, method in self._grouped if (name, agent) == (dataset, algorithm)]
-        return sorted(found, key=lambda method: (order.get(method.sampler, len(order)), -method.beta))
+        return sorted(found, key=lambda method: (order.get(method.sampler, len(order)), -method.beta, method.variant))
 
     def of(self, dataset: str, algorithm: str, method: Method) -> list[Run]:
         return self._grouped.get((dataset, algorithm, method), [])
@@ -149,12 +151,33 @@ class Results:
 
         The same runs are the same array, which the bootstrap then draws from once.
         """
-        method = name if isinstance(name, Method) or dataset is None else method_of(name, dataset)
-        return self._scores.get((dataset, algorithm, method), NOTHING)  # type: ignore[arg-type]
+        if dataset is None or (name == "weighted" and algorithm not in self._weighted):
+            return NOTHING
+        method = name if isinstance(name, Method) else method_of(name, dataset)
+        return NOTHING if method is None else self._scores.get((dataset, algorithm, method), NOTHING)
 
     def here(self, paper_name: str) -> str | None:
         """What a data set of the paper is called in these results."""
         return name_here(paper_name, self.data)
+
+
+def _standard(runs: Sequence[Run]) -> Protocol:
+    counts = Counter(run.protocol for run in runs)
+    return Protocol() if Protocol() in counts else counts.most_common(1)[0][0]
+
+
+def _named_variants(runs: Sequence[Run]) -> list[Run]:
+    """Runs on data that is not the paper's; what sets a run apart from most on the same data is part of its method."""
+    grouped: dict[str, list[Run]] = {}
+    for run in runs:
+        if source(run.dataset) is None:
+            grouped.setdefault(run.dataset, []).append(run)
+    standards = {name: _standard(own) for name, own in grouped.items()}
+    return [
+        replace(run, method=run.method._replace(variant=run.protocol.against(standards[name])))
+        for name, own in grouped.items()
+        for run in own
+    ]
 
 
 def scores_of(runs: Iterable[Run]) -> Array:

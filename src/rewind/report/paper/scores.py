@@ -10,19 +10,17 @@ from rewind.report.paper.runs import Results, Run, scores_of
 from rewind.statistics import bootstrap, deviation, improvement, interval
 
 NOTE = (
-    "Score: mean of a run's last five evaluations, then of the runs, with their standard deviation and the 95% bootstrap "
-    "interval of the mean. Best: of the best evaluation, which nobody without a simulator could have chosen."
+    "Score: mean of a run's last five evaluations, then of the runs, with their standard deviation and the 95% "
+    "bootstrap interval of the mean. Best: of the best evaluation, which nobody without a simulator could have chosen."
 )
 
 
 def score_tables(results: Results) -> list[Table]:
     """One for each such data set and algorithm."""
     grouped: dict[tuple[str, str], dict[str, list[Run]]] = {}
-    for run in results.every.values():
+    for run in results.runs:
         if source(run.dataset) is None:
-            different = run.protocol.against(results.protocol)
-            label = run.method.label + (f" ({different})" if different else "")
-            grouped.setdefault((run.dataset, run.algorithm), {}).setdefault(label, []).append(run)
+            grouped.setdefault((run.dataset, run.algorithm), {}).setdefault(run.method.label, []).append(run)
     columns = ("Method", "Score", "Interval", "Best", "Beats the baseline", "Runs", "Broken")
     return [
         Table(f"{dataset}, {ALGORITHMS.get(algorithm, algorithm)}", columns, _lines(variants), NOTE)

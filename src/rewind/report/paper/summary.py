@@ -16,8 +16,8 @@ from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mea
 RULE = (
     "Interquartile mean: of the middle half of all runs, each data set weighing the same. Probability of improvement: "
     "that a run beats one of the baseline on the same data set, ties counting half, mean over data sets. Both with 95% "
-    "intervals by stratified bootstrap (Agarwal et al. 2021): they say how the figures would vary with other seeds, and "
-    "with three seeds they are too narrow rather than too wide. A performance profile shows the share of runs that "
+    "intervals by stratified bootstrap (Agarwal et al. 2021): they say how the figures would vary with other seeds, "
+    "and with three seeds they are too narrow rather than too wide. A performance profile shows the share of runs that "
     "score more than a threshold."
 )
 RESAMPLES = 2000  # for charts: hundreds of intervals, of which nobody reads the last digit
@@ -84,7 +84,7 @@ def curves(results: Results) -> dict[str, Any]:
         for algorithm in results.algorithms:
             methods = {method.label: method for method in results.methods(dataset, algorithm)}
             weighted = method_of("weighted", dataset)
-            if weighted is not None and weighted in methods.values():
+            if weighted is not None and len(results.scores(dataset, algorithm, "weighted")):
                 methods[LABELS["weighted"]] = weighted  # the same runs by the paper's name
             series = [_curve(results.of(dataset, algorithm, method), label) for label, method in methods.items()]
             if series:
