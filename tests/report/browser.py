@@ -1,6 +1,7 @@
 """A headless Chromium to test pages in, driven over its DevTools protocol through two pipes: no port, no driver."""
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -24,10 +25,15 @@ class Browser:
         from_us, to_browser = os.pipe()
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
                    f"--user-data-dir={self.profile.name}", "--disable-dev-shm-usage", "--hide-scrollbars"]  # fmt: skip
-        shell = f'exec "$@" 3<&{from_us} 4>&{to_us}'  # the protocol's descriptors
+
+        def wire():
+            """The protocol's descriptors, 3 and 4; by way of high ones, since ours may be these very numbers."""
+            high = [fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (from_us, to_us)]
+            os.dup2(high[0], 3), os.dup2(high[1], 4)
+
         self.process = subprocess.Popen(
-            ["sh", "-c", shell, "sh", find_browser(), *options],
-            pass_fds=(from_us, to_us), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [find_browser(), *options], preexec_fn=wire, pass_fds=(3, 4),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(from_us), os.close(to_us)
         self._out, self._in = os.fdopen(to_browser, "wb"), os.fdopen(from_browser, "rb")
@@ -102,8 +108,9 @@ class Browser:
         return found["result"].get("value")
 
     def press(self, key, code=0):
-        for kind in ("rawKeyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code)
+        for kind in ("keyDown", "keyUp"):
+            text = {"text": key} if len(key) == 1 and kind == "keyDown" else {}
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text)
 
     def picture(self, path, clip=None, full=False):
         options = {"clip": {**clip, "scale": 1}} if clip else {}

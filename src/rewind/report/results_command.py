@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.errors import DataError, UsageError
-from rewind.experiments.paper.cost_table import cost_path
 from rewind.experiments.paper.datasets import Data
 from rewind.experiments.paper.results import Row, read_rows
 from rewind.files import whole_file
@@ -40,7 +39,7 @@ class Report:
             raise UsageError(
                 f"{self.folder} has no runs on {self.data} data; leave --data out, or choose another folder"
             )
-        measured = cost_path(self.folder)
+        measured = self.folder / "cost.json"  # of `rewind paper run --tables 5`
         costs = read_costs(self.cost or ([measured] if measured.exists() else []))
         document = build(results, costs)
         pages = {self.out or self.folder / "report.html": render(document)}

@@ -111,11 +111,11 @@ def _data(results: Results, compared: bool) -> dict[str, Any]:
     labels = {one["label"] for chart in charts.values() for agents in chart.values()
               for series in agents.values() for one in series}  # fmt: skip
     known = [label for label in LABELS.values() if label in labels]
-    methods = [
-        *LABELS.values(),
-        *sorted(labels.difference(known)),
-    ]  # what the paper names has its place, and so its look
-    return {**charts, "names": summary.names_of(results), "methods": methods, "presets": _presets(labels)}
+    first = list(LABELS.values()) if compared else known  # what the paper names has its place, and so its look
+    methods, presets = [*first, *sorted(labels.difference(known))], _presets(labels)
+    if not compared:
+        presets.sort(key=lambda preset: preset["name"] != "All")
+    return {**charts, "names": summary.names_of(results), "methods": methods, "presets": presets}
 
 
 def _presets(labels: set[str]) -> list[dict[str, Any]]:
