@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.behaviour.commands import DataBuild
 from rewind.bench.envs import BenchEnvs
 from rewind.bench.memory import BenchMemory
 from rewind.bench.peers import BenchPeers
@@ -19,6 +20,7 @@ from rewind.experiments.commands import Toy
 from rewind.experiments.demo_command import Demo
 from rewind.experiments.paper import commands as paper_commands
 from rewind.experiments.train_command import Train
+from rewind.report import commands as report_commands
 from rewind.report import policy_commands
 from rewind.report.commands import Mazes, Sweeps
 from rewind.report.policy_commands import Watch
@@ -52,6 +54,13 @@ class Export(policy_commands.Export):
 
 
 @dataclass
+class DataCards(report_commands.DataCards):
+    """Write a page for each rebuilt data set, beside D4RL's published figures; builds what is not there."""
+
+    names: tyro.conf.Positional[tuple[str, ...]] = ()
+
+
+@dataclass
 class Data:
     """Data sets: what is known, what is here, how to get it."""
 
@@ -59,6 +68,8 @@ class Data:
         Annotated[data_commands.DataList, command("list")]
         | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.DataInfo], command("info")]
         | Annotated[tyro.conf.PositionalRequiredArgs[DataGet], command("get")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[DataBuild], command("build")]
+        | Annotated[DataCards, command("cards")]
     )
 
     def run(self) -> None:

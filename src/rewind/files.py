@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
+from typing import Any
 
 
 @contextmanager
@@ -34,16 +27,3 @@ def write_json(path: str | os.PathLike[str], figures: Any) -> None:
     """Figures for other programs: stable keys, readable by people too."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(figures, indent=2) + "\n")
-
-
-def try_lock(file: IO[str]) -> bool:
-    """Whether the lock is held now; closing the file gives it back."""
-    try:
-        if sys.platform == "win32":
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Some cluster file systems know no locks: go on, rather than refuse to work there at all.
-        return error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
-    return True

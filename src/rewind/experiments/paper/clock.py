@@ -22,7 +22,8 @@ SAVING = 10.0  # seconds kept for the checkpoint and the way out
 def parse_duration(text: str) -> float:
     """Seconds of '9m', '1h30m', '540s' or '540'."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([hms]?)", text)
-    if not parts or "".join(number + unit for number, unit in parts) != text or (len(parts) > 1 and "" in dict(parts)):
+    whole = "".join(number + unit for number, unit in parts) == text and (len(parts) == 1 or all(u for _, u in parts))
+    if not parts or not whole:
         raise UsageError(f"a time of {text!r}: expected something like 9m, 1h30m or 540s")
     seconds = sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
     if seconds <= 0:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from itertools import zip_longest
 from typing import Literal
 
-from rewind.data.catalogue import Entry, catalogue
+from rewind.data.catalogue import Entry, catalogue, known_entry
 from rewind.experiments.paper.published import SUITES, published
 
 Data = Literal["d4rl", "rewind"]
@@ -33,16 +32,9 @@ def _of_suite(suite: str) -> list[str]:
     return [name for name in published("table_2") if name not in SUITES and catalogue()[name].suite == suite]
 
 
-@cache
-def stands_for(dataset: str) -> Entry | None:
-    """The catalogue's entry of a data set, or of the one it was rebuilt after."""
-    return catalogue().get(dataset) or next((e for e in catalogue().values() if rebuilt(e) == dataset), None)
-
-
 def rebuilt(known: Entry) -> str | None:
     """The rebuilt set of the same name; None where the nearest one has another."""
-    stem, _, _ = known.name.rpartition("-v")
-    return known.rebuilt if known.rebuilt.startswith(f"rewind/{stem}-v") and known.paper else None
+    return known.rebuilt if known_entry(known.rebuilt) is known else None
 
 
 def hyper_parameters() -> list[dict[str, object]]:

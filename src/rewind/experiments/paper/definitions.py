@@ -10,8 +10,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from rewind.data.catalogue import known_entry
 from rewind.errors import DataError, UsageError, unknown_name
-from rewind.experiments.paper.datasets import Data, data_names, stands_for
+from rewind.experiments.paper.datasets import Data, data_names
 from rewind.experiments.paper.published import SUITES
 from rewind.experiments.paper.specs import RunSpec, canonical
 from rewind.memory import PRIORITIES
@@ -137,7 +138,7 @@ class Definitions:
             product(part.algorithms, samplers, part.betas, part.reuse, part.exponents, part.stagger, part.blocks)
         )
         for dataset in data_names(part.datasets, choice.data):
-            known = stands_for(dataset)
+            known = known_entry(dataset)
             common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
             for seed in self._seeds(choice, "other" if known is None else known.suite):
                 for (algorithm, sampler, beta, reuse, exponent, stagger, block), values in product(
@@ -163,7 +164,7 @@ def in_order(tables: Mapping[str, Sequence[RunSpec]]) -> list[RunSpec]:
 def _beta(beta: float | str, dataset: str) -> float:
     if beta != "paper":
         return float(beta)
-    known = stands_for(dataset)
+    known = known_entry(dataset)
     if known is None or known.beta is None:
         raise UsageError(f"the paper gives no beta for {dataset}; write a number from 0 to 1")
     return known.beta

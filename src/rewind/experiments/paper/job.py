@@ -6,7 +6,7 @@ import json
 import platform
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,6 @@ from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
 from rewind.errors import DataError, UsageError
 from rewind.experiments.paper.clock import Clock, Deadline
-from rewind.experiments.paper.datasets import stands_for
 from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import RunSpec, group_name
 from rewind.experiments.paper.work import write_work
@@ -98,16 +97,14 @@ def _resumed(
 
 
 def describe(specs: Sequence[RunSpec], data: Trajectories) -> list[Run]:
-    """Runs on one data set as the engine takes them; rebuilt data has the hyper-parameters of the set it stands for."""
-    known = stands_for(specs[0].dataset)
-    named = data if known is None else replace(data, name=known.name)
+    """Runs on one data set as the engine takes them, with the paper's hyper-parameters for it."""
     runs = []
     for spec in specs:
         settings = dict(spec.settings)
         if spec.algorithm == "iql":
             settings.setdefault("total_steps", float(spec.steps))  # the actor's rate reaches 0 at the end
         sampler = Sampler(spec.sampler, spec.exponent, spec.reuse, spec.stagger)
-        runs += make_runs(named, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
+        runs += make_runs(data, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
     return runs
 
 

@@ -146,6 +146,6 @@ def _read_parquet(path: Path) -> list[Row]:
     parquet = require("pyarrow.parquet", "paper")
     try:
         rows: list[Row] = parquet.read_table(path).to_pylist()
-    except OSError as error:  # what pyarrow raises for a file that is none of its own
+    except (OSError, ValueError) as error:  # what pyarrow raises for a file that is none of its own
         raise DataError(f"{path} cannot be read: {error}") from error
     return [_checked(row, path) for row in rows]

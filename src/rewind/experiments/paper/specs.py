@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from rewind.experiments.paper.datasets import stands_for
+from rewind.data.catalogue import known_entry
 from rewind.memory import PRIORITIES
 
 SHAPES = ("hidden", "ensemble", "period")  # fields of agents that change the compiled program
@@ -59,7 +59,7 @@ class RunSpec:
 
     @property
     def suite(self) -> str:
-        known = stands_for(self.dataset)
+        known = known_entry(self.dataset)
         return "other" if known is None else known.suite
 
     @property
@@ -82,7 +82,7 @@ def from_record(record: Mapping[str, Any]) -> RunSpec:
 
 def canonical(spec: RunSpec) -> RunSpec:
     """The same run without what makes no difference to it."""
-    known = stands_for(spec.dataset)
+    known = known_entry(spec.dataset)
     paper = {} if known is None else known.numbers(spec.algorithm)
     settings = sorted((name, _frozen(name, value)) for name, value in spec.settings if paper.get(name) != value)
     spec = replace(spec, settings=tuple(settings), beta=float(spec.beta), exponent=float(spec.exponent))

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from rewind.data.lock import try_lock
 from rewind.errors import UsageError
 from rewind.experiments.paper.specs import RunSpec, from_record, group_name
-from rewind.files import try_lock, write_json
+from rewind.files import write_json
 
 
 def work_folder(out: Path, specs: Sequence[RunSpec]) -> Path:
