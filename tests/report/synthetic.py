@@ -7,8 +7,8 @@ import json
 
 import numpy as np
 
+from rewind.data.catalogue import known_entry
 from rewind.envs import evaluation_steps
-from rewind.experiments.paper.datasets import stands_for
 from rewind.experiments.paper.definitions import Choice, in_order, load_definitions
 
 LOWER, HIGHER = (
@@ -20,7 +20,7 @@ QUALITY = ("return", "avg_reward", "uqm_reward", "uhm_reward", "min_reward")
 
 def as_claimed(spec):
     """Points over the baseline: a world in which every claim of the paper holds."""
-    known = stands_for(spec.dataset)
+    known = known_entry(spec.dataset)
     name = known.name
     if spec.sampler == "baseline":
         return 0.0
@@ -56,7 +56,7 @@ def rows(
 
 
 def _run(spec, effect, noise, generator):
-    known = stands_for(spec.dataset)
+    known = known_entry(spec.dataset)
     base = {"mujoco": 65.0, "antmaze": 30.0, "adroit": 70.0}[known.suite]
     final = base + effect(spec) + noise * generator.standard_normal()
     for step in evaluation_steps(spec.steps, spec.steps // 10):

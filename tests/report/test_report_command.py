@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.experiments.paper.small import write_definitions
+
 pytest.importorskip("tyro")
 
 from rewind.cli import main
@@ -209,6 +211,20 @@ def write_train_folder(path):
                "command": {"agent": {"algorithm": "td3_bc"}, "data": {"dataset": "mine.npz"}}}  # fmt: skip
     (path / "config.json").write_text(json.dumps(config))
     (path / "results.json").write_text(json.dumps(results))
+
+
+@pytest.mark.long
+def test_what_the_runner_writes_makes_a_report(tmp_path):
+    """End to end, small. A folder of `rewind train` is reported where that command is tested."""
+    for package in ("jax", "equinox", "optax", "gymnasium"):
+        pytest.importorskip(package)
+    definitions = write_definitions(tmp_path, steps=40)
+    main(["paper", "run", "--definitions", str(definitions), "--out", str(tmp_path / "results"), "--device", "cpu"])
+    report(tmp_path / "results", "--markdown", tmp_path / "report.md")
+    told = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "- Runs: 6\n" in told
+    assert "| Lower UQM unc. |" in told and "| Baseline |" in told
+    check((tmp_path / "results" / "report.html").read_text(encoding="utf-8"))
 
 
 def test_a_report_needs_neither_jax_nor_pyarrow_nor_matplotlib(tmp_path):

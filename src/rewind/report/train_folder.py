@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
-from rewind.experiments.paper.datasets import stands_for
 from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import DEFAULT_BLOCK, digest
 
@@ -49,7 +49,7 @@ def _rows(
 ) -> Iterator[Row]:
     curve = result.get("curve", {"steps": [], "scores": []})
     name = results["data"]["name"] or Path(results["command"]["data"]["dataset"]).stem
-    known, sampler = stands_for(name), run["sampler"]
+    known, sampler = known_entry(name), run["sampler"]
     for step, score in zip(curve["steps"], curve["scores"], strict=True):
         yield {
             "run": digest([str(folder.resolve()), run["name"]]),

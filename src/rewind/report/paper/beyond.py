@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.experiments.paper.datasets import stands_for
+from rewind.data.catalogue import known_entry
 from rewind.experiments.paper.definitions import Choice, Definitions, load_definitions
 from rewind.experiments.paper.definitions import Table as Definition
 from rewind.experiments.paper.specs import RunSpec
@@ -75,7 +75,7 @@ def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None
 
 
 def _described(spec: RunSpec) -> dict[str, Any]:
-    known = stands_for(spec.dataset)
+    known = known_entry(spec.dataset)
     settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
     return {
         "sampler": spec.sampler,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from rewind.data.catalogue import Entry, catalogue
-from rewind.experiments.paper.datasets import Data, rebuilt, stands_for
+from rewind.data.catalogue import Entry, catalogue, known_entry
+from rewind.experiments.paper.datasets import Data, rebuilt
 from rewind.experiments.paper.published import SUITES as SUITE_ROWS
 from rewind.experiments.paper.published import published
 from rewind.memory import PRIORITIES
@@ -62,7 +62,7 @@ def method_of(name: str, dataset: str) -> Method | None:
         return Method("tr", 0.0)
     if name != "weighted":
         return Method(name)
-    known = stands_for(dataset)
+    known = known_entry(dataset)
     return None if known is None or known.beta is None else Method("tr", known.beta)
 
 
@@ -79,7 +79,7 @@ def name_here(paper_name: str, data: Data) -> str | None:
 
 def source(dataset: str) -> Data | None:
     """Whether a data set is the paper's own or rebuilt after it; None for any other."""
-    known = stands_for(dataset)
+    known = known_entry(dataset)
     if known is None or not known.paper:
         return None
     return "d4rl" if known.name == dataset else "rewind"

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rewind.experiments.paper.datasets import hyper_parameters
 from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Section, Table
 from rewind.report.paper import beyond, claims, summary, tables
 from rewind.report.paper.cost import Cost, cost_table
@@ -147,6 +148,8 @@ def _origin(results: Results) -> list[Block]:
     blocks.append(_data_table(results))
     versions = sorted({run.row["versions"] for run in results.runs})
     blocks.append(Fold("Versions", [_versions(text) for text in versions]))
+    if results.sources:
+        blocks.append(Fold("Hyper-parameters", [_hyper_parameters()]))
     return blocks
 
 
@@ -164,6 +167,18 @@ def _data_table(results: Results) -> Table:
     columns = ("Data set", "Runs", "Broken", "Finished", "Data", "Fingerprint")
     note = "A fingerprint is of the data's content: runs of one data set should have one."
     return Table("Where the runs come from", columns, lines, note)
+
+
+def _hyper_parameters() -> Table:
+    """The paper's, which all runs have unless their settings say otherwise."""
+    rows = hyper_parameters()
+    lines = [Line(str(row["data set"]), [Cell(_told(value)) for value in list(row.values())[1:]]) for row in rows]
+    note = "A dash: the paper gives none. Rebuilt data sets have those of the set they are rebuilt after."
+    return Table("The paper's hyper-parameters", ["Data set", *list(rows[0])[1:]], lines, note)
+
+
+def _told(value: Any) -> str:
+    return "–" if value is None else f"{value:g}"
 
 
 def _versions(text: str) -> str:
