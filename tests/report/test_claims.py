@@ -7,7 +7,7 @@ from rewind.experiments.paper.published import Printed
 from rewind.report.paper.claims import judge, load_claims
 from rewind.report.paper.comparisons import Contrast, Question, agreement, direction, printed, verdict
 from rewind.report.paper.cost import Cost, paper_overhead
-from rewind.report.paper.differences import figure_3, table_4
+from rewind.report.paper.differences import differences_table, figure_3, table_4
 from rewind.report.paper.methods import paper_sets
 from rewind.report.paper.runs import Results, runs_of
 from rewind.statistics import Estimate
@@ -148,6 +148,12 @@ def test_figure_3_has_the_papers_panels_and_differences(claimed):
     assert bar.ours == pytest.approx(-10, abs=3) and bar.low < bar.ours < bar.high
     assert bar.paper == pytest.approx(36.14 - 77.83) and panels[0].clip == 20
     assert next(bar for bar in panels[0].rows if bar.name == "antmaze-umaze").kind == "same"
+
+
+def test_the_numbers_of_figure_3_stand_in_a_table(claimed):
+    table = differences_table(figure_3(claimed))
+    line = next(line for line in table.lines if line.head == "walker2d-medium-replay")
+    assert line.cells[0].beside == "−41.7" and line.cells[0].text.startswith("−") and "[" in line.cells[0].text
 
 
 def test_figure_3_leaves_out_what_was_not_run():

@@ -51,7 +51,7 @@ def test_what_was_not_run_is_missing_and_the_papers_number_stays(partial):
 
 def test_no_number_of_ours_is_invented(partial):
     """Every cell with a number of ours belongs to a data set that was run."""
-    ran = {"hopper-medium", "antmaze-umaze", "MuJoCo, total", "AntMaze, total"}
+    ran = {"hopper-medium", "antmaze-umaze", "MuJoCo, total", "AntMaze, total", "TD3+BC, MuJoCo", "TD3+BC, AntMaze"}
     tables = [block.blocks[0] if isinstance(block, Fold) else block for block in paper_tables(partial)]
     for table in (table for table in tables if isinstance(table, Table)):
         for line in table.lines:
@@ -75,10 +75,11 @@ def test_a_whole_total_is_the_sum_of_the_rows_not_the_slip_of_the_paper():
 
 def test_tables_have_the_papers_columns(partial):
     assert len(paper_table("td3_bc", partial).columns) == len(paper_table("iql", partial).columns) == 15
-    assert paper_table("table_3", partial).columns[1:3] == ["TD3+BC", "TD3+BC (TR)"]
-    assert [line.head for line in paper_table("table_3", partial).lines] == [
-        "MuJoCo, total", "AntMaze, total", "Adroit, total",
-    ]  # fmt: skip
+    table = paper_table("table_3", partial)
+    assert table.columns[1:4] == ["Baseline", "TR", "Return"] and len(table.columns) == 12
+    heads = [line.head for line in table.lines]
+    assert heads[:4] == ["TD3+BC, MuJoCo", "TD3+BC, AntMaze", "TD3+BC, Adroit", "IQL, MuJoCo"]
+    assert cell(table, "TD3+BC, MuJoCo", "TR").text.endswith("(1 of 9 sets)")
 
 
 def test_suites_are_summed_up_with_intervals(partial):
@@ -94,9 +95,8 @@ def test_charts_hold_what_was_run(partial):
     found = curves(partial)
     assert list(found) == ["rewind/hopper-medium-v0", "rewind/antmaze-umaze-v0"]
     series = {one["label"]: one for one in found["rewind/antmaze-umaze-v0"]["td3_bc"]}
-    assert (
-        series["Weighted"]["runs"] == 2 and len(series) == 17 + 1
-    )  # the fixed beta, too, and the paper's under its name
+    assert series["Weighted"]["runs"] == 2
+    assert len(series) == 18  # baseline, TR, SARSA, 12 priorities, two betas, and the paper's under its name
     one = series["TR"]
     assert one["x"][-1] == 1_000_000
     assert all(low <= y <= high for low, y, high in zip(one["low"], one["y"], one["high"], strict=True))

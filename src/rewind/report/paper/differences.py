@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rewind.data.catalogue import catalogue
 from rewind.experiments.paper.definitions import load_definitions
 from rewind.report.document import Bar, Bars, Cell, Line, Table
-from rewind.report.paper.claims import points
+from rewind.report.paper.claims import points, signed
 from rewind.report.paper.comparisons import Contrast, Question, direction, effect
 from rewind.report.paper.methods import LABELS, paper_sets, short
 from rewind.report.paper.runs import Results
@@ -41,13 +41,27 @@ def _floats(estimate: Estimate | None) -> tuple[float | None, float | None, floa
     return float(estimate.value), low, high
 
 
+def differences_table(panels: Sequence[Bars]) -> Table:
+    """The figure's numbers: ours with its interval, the paper's, and whether they go the same way."""
+    lines = [
+        Line(bars[0].name, [_difference(bar) for bar in bars])
+        for bars in zip(*(panel.rows for panel in panels), strict=True)
+    ]
+    return Table("Differences to the baseline, in points", ["Data set", *(panel.title for panel in panels)], lines)
+
+
+def _difference(bar: Bar) -> Cell:
+    ours = "" if bar.ours is None else points(Estimate(bar.ours, bar.low, bar.high))
+    return Cell(ours, "–" if bar.paper is None else signed(bar.paper), bar.kind)
+
+
 def directions_table(panels: Sequence[Bars]) -> Table:
     """How often each panel's bars go the paper's way."""
     lines = []
     for panel in panels:
         kinds = [bar.kind for bar in panel.rows]
         compared = len(kinds) - kinds.count("missing")
-        cells = [Cell(str(kinds.count(kind)) if compared else "", kind="") for kind in ("same", "opposite", "unclear")]
+        cells = [Cell(str(kinds.count(kind)) if compared else "") for kind in ("same", "opposite", "unclear")]
         lines.append(Line(panel.title, [*cells, Cell(f"{compared} of {len(kinds)}")]))
     columns = ("Sampler", "Same direction", "Opposite", "Not clear", "Data sets with runs")
     return Table("Differences to the baseline: do they go the paper's way?", columns, lines)

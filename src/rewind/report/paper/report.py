@@ -11,7 +11,7 @@ from rewind.experiments.paper.datasets import hyper_parameters
 from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Section, Table
 from rewind.report.paper import beyond, claims, summary, tables
 from rewind.report.paper.cost import Cost, cost_table
-from rewind.report.paper.differences import directions_table, figure_3, table_4
+from rewind.report.paper.differences import differences_table, directions_table, figure_3, table_4
 from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, source
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
@@ -40,6 +40,7 @@ def build(results: Results, costs: Sequence[Cost] = ()) -> Document:
 
 def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
     panels = figure_3(results)
+    numbers = Fold("The numbers", [differences_table(panels)])
     rule, which = table_4(results)
     cost_note = (
         "From `rewind bench train`: all five side by side in one run of one engine, the median of several turns."
@@ -52,7 +53,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
     sections = [
         Section("claims", "Claims", judged),
         Section("tables", "Tables", [*shown, *tables.paper_tables(results)]),
-        Section("differences", "Differences", [DIFFERENCES, panels, directions_table(panels)]),
+        Section("differences", "Differences", [DIFFERENCES, panels, directions_table(panels), numbers]),
         Section("overall", "Overall", [*overall, *summary.suite_tables(results)]),
         Section("which", "Which priority", [rule, which]),
         Section("cost", "Cost", [cost_note, cost_table(costs)]),
