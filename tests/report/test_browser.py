@@ -72,6 +72,15 @@ def test_a_page_is_quiet_and_never_wider_than_the_screen(browser, page, width, d
     assert ground == ("rgb(20, 23, 26)" if dark else "rgb(255, 255, 255)")
 
 
+def test_a_page_without_anything_to_draw_says_so(browser, tmp_path):
+    made = rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0])
+    broken = [row | {"score": None, "alive": False} for row in made]
+    write_jsonl(tmp_path / "groups" / "group.jsonl", broken)
+    main(["report", str(tmp_path)])
+    browser.open(tmp_path / "report.html")
+    assert "nothing to draw" in browser.do(f"document.querySelector('{CURVES}').textContent")
+
+
 def test_another_data_set_draws_other_curves(browser, page):
     browser.open(page)
     before = browser.do(PATHS)

@@ -120,6 +120,14 @@ def test_one_data_set_and_one_run_make_a_page(tmp_path):
     assert "not enough data" in text and ">holds" not in text
 
 
+def test_results_of_broken_runs_alone_make_a_page(tmp_path):
+    made = rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0])
+    report(folder(tmp_path, [row | {"score": None, "alive": False} for row in made]))
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    check(text)
+    assert json.loads(re.search(r'id="data">(.*?)</script>', text)[1])["curves"] == {}
+
+
 def test_collected_results_make_the_same_page(tmp_path):
     pytest.importorskip("pyarrow")
     made = rows(tables=("2",), datasets=["hopper-medium-v2"])

@@ -16,7 +16,8 @@ from rewind.experiments.paper.specs import DEFAULT_BLOCK, digest
 
 def train_folders(folder: Path) -> list[Path]:
     """Those with finished training: the folder itself, or the ones in it."""
-    return [each for each in (folder, *sorted(folder.glob("*"))) if (each / "results.json").exists()]
+    names = ("config.json", "results.json")
+    return [each for each in (folder, *sorted(folder.glob("*"))) if all((each / name).exists() for name in names)]
 
 
 def train_rows(folder: Path) -> list[Row]:

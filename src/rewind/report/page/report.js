@@ -25,6 +25,10 @@ function panel(root) {
   const choose = part("first"), agent = part("agent"), methods = part("methods"), output = part("readout");
   const chosen = new Set(page.presets[0].methods);
   let chart = null, shown = [], at = null;
+  if (!Object.keys(data).length) {
+    root.replaceChildren(node("p", { className: "note" }, "There is nothing to draw yet."));
+    return;
+  }
 
   const here = () => data[choose.value]?.[agent.value] ?? [];
 

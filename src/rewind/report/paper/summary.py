@@ -87,19 +87,20 @@ def curves(results: Results) -> dict[str, Any]:
             if weighted is not None and len(results.scores(dataset, algorithm, "weighted")):
                 methods[LABELS["weighted"]] = weighted  # the same runs by the paper's name
             series = [_curve(results.of(dataset, algorithm, method), label) for label, method in methods.items()]
-            if series:
-                found.setdefault(dataset, {})[algorithm] = series
+            drawn = [one for one in series if one is not None]
+            if drawn:
+                found.setdefault(dataset, {})[algorithm] = drawn
     return found
 
 
-def _curve(runs: Sequence[Run], label: str) -> dict[str, Any]:
-    """Mean over the runs at the steps that all of them were evaluated at, and its interval."""
+def _curve(runs: Sequence[Run], label: str) -> dict[str, Any] | None:
+    """Mean over the runs at the steps that all of them were evaluated at, and its interval; of broken runs, nothing."""
     curves = [run.curve for run in runs]
     steps = sorted(set.intersection(*(set(own.tolist()) for own, _ in curves)))
     values = np.array([scores[np.isin(own, steps)] for own, scores in curves])  # (runs, steps)
     values = values[np.isfinite(values).all(axis=1)]
-    if not len(values):
-        return _series(label, steps, Estimate(np.full(len(steps), np.nan)), 0)
+    if not values.size:
+        return None
     found = bootstrap(lambda sample: sample[0].mean(axis=-2), [values], resamples=RESAMPLES)
     return _series(label, steps, found, len(values))
 
