@@ -1,13 +1,21 @@
 """A headless Chromium to test pages in, driven over its DevTools protocol through two pipes: no port, no driver."""
 
 import base64
-import fcntl
 import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
+
+# The protocol speaks on descriptors 3 and 4: wired by way of high ones, since the pipes may have these very numbers.
+LAUNCH = """
+import fcntl, os, sys
+ends = [fcntl.fcntl(int(end), fcntl.F_DUPFD, 10) for end in sys.argv[1:3]]
+os.dup2(ends[0], 3), os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def find_browser():
@@ -26,14 +34,9 @@ class Browser:
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
                    f"--user-data-dir={self.profile.name}", "--disable-dev-shm-usage", "--hide-scrollbars"]  # fmt: skip
 
-        def wire():
-            """The protocol's descriptors, 3 and 4; by way of high ones, since ours may be these very numbers."""
-            high = [fcntl.fcntl(each, fcntl.F_DUPFD, 10) for each in (from_us, to_us)]
-            os.dup2(high[0], 3), os.dup2(high[1], 4)
-
         self.process = subprocess.Popen(
-            [find_browser(), *options], preexec_fn=wire, pass_fds=(3, 4),
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [sys.executable, "-c", LAUNCH, str(from_us), str(to_us), find_browser(), *options],
+            pass_fds=(from_us, to_us), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(from_us), os.close(to_us)
         self._out, self._in = os.fdopen(to_browser, "wb"), os.fdopen(from_browser, "rb")
