@@ -31,6 +31,7 @@ from rewind.report import commands as report_commands
 from rewind.report import policy_commands
 from rewind.report.commands import Mazes, Sweeps
 from rewind.report.policy_commands import Watch
+from rewind.report.results_command import Report
 
 if TYPE_CHECKING:
     import tyro
@@ -143,6 +144,7 @@ Command = (
     | Annotated[Train, command("train")]
     | Annotated[tyro.conf.PositionalRequiredArgs[Watch], command("watch")]
     | Annotated[Export, command("export")]
+    | Annotated[tyro.conf.PositionalRequiredArgs[Report], command("report")]
     | Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
     | Annotated[Mazes, command("mazes")]

@@ -91,6 +91,9 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
     longer = json.loads((out / "results.json").read_text())["runs"]
     assert longer[0]["curve"]["steps"] == [20, 40, 60]
     assert longer[0]["curve"]["scores"][:2] == first[0]["curve"]["scores"]
+    main(["report", str(out)])
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Training report" in page and "Avg. reward" in page
     policy = rewind.load_policy(longer[0]["policy"])
     assert policy.environment == "rewind/PointMaze-umaze-v0" and policy(np.zeros((5, 4))).shape == (5, 2)
 
