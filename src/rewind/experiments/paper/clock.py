@@ -6,14 +6,18 @@ import json
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
+
+import numpy as np
 
 from rewind.errors import UsageError
 from rewind.files import write_json
 from rewind.training.group import Group
-from rewind.training.train import Evaluate
+from rewind.training.scoring import evaluation
+from rewind.training.train import Evaluate, Figures
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 SAVING = 10.0  # seconds kept for the checkpoint and the way out
@@ -55,10 +59,11 @@ class Deadline:
 
 
 class Clock:
-    """What a group takes, over all processes that work on it; kept in its folder.
+    """What a group takes, over all processes that work on it; kept in its folder. It evaluates through `judge`.
 
-    judge: evaluates the group (`rewind.training.Evaluate`). The time between two evaluations is training alone: the
-        first one waits for everything before it, compilation too, and is left out.
+    What a group has trained between two evaluations, and how long that took, is noted where evaluations begin. On an
+    accelerator they are played beside the training; on a CPU their time is taken off. The first one waits for
+    everything before it, compilation too, and is left out.
     """
 
     def __init__(self, folder: Path, judge: Evaluate, deadline: Deadline) -> None:
@@ -66,20 +71,36 @@ class Clock:
         saved = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
         self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
         self._begin = time.monotonic()
-        self._last: tuple[int, float] | None = None  # step and end of the evaluation before
+        self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on
         self._longest = 0.0  # evaluation
 
-    def judge(self, group: Group, step: int) -> dict[str, Any]:
+    def __call__(self, group: Group, step: int) -> Figures:
         """Evaluate, and note the time."""
-        begin = time.monotonic()
+        self._trained(step)
+        figures = self._timed(lambda: self._judge(group, step))
+        self._last = (step, time.monotonic())
+        self.save()
+        return figures
+
+    def later(self, group: Group, step: int) -> Callable[[], Figures]:
+        """The same beside the training."""
+        play = evaluation(self._judge, group, step)
+        np.asarray(group.engine.alive)  # waits until the device is so far, not just its orders
+        self._trained(step)
+        self._last = (step, time.monotonic())
+        self.save()
+        return lambda: self._timed(play)
+
+    def _trained(self, step: int) -> None:
         if self._last is not None:
             self._steps += step - self._last[0]
-            self._seconds += begin - self._last[1]
-        figures = self._judge(group, step)
-        self._last = (step, time.monotonic())
-        self._longest = max(self._longest, self._last[1] - begin)
+            self._seconds += time.monotonic() - self._last[1]
+
+    def _timed(self, play: Callable[[], Figures]) -> Figures:
+        begin = time.monotonic()
+        figures = play()
+        self._longest = max(self._longest, time.monotonic() - begin)
         self._deadline.evaluation = self._longest
-        self.save()
         return figures
 
     @property

@@ -85,15 +85,15 @@ def _resumed(
 ) -> list[Trained]:
     """Go on with what is in the folder. What cannot be gone on with, since data or code have changed, starts anew."""
     if not (folder / "config.json").exists():
-        return train(data, runs, clock.judge, Options(**settings))
+        return train(data, runs, clock, Options(**settings))
     try:
-        return train(data, runs, clock.judge, Options(**settings, resume=True))
+        return train(data, runs, clock, Options(**settings, resume=True))
     except UsageError as error:
         print(f"rewind: {error}; this group starts anew", flush=True)
         for path in folder.iterdir():
             if path.name not in KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        return train(data, runs, clock.judge, Options(**settings))
+        return train(data, runs, clock, Options(**settings))
 
 
 def describe(specs: Sequence[RunSpec], data: Trajectories) -> list[Run]:
