@@ -258,6 +258,14 @@ def test_rows_are_gathered_after_every_group_for_a_machine_that_may_vanish(tmp_p
     assert len({each["run"] for each in read_jsonl(tmp_path / "home.jsonl")}) == 7
 
 
+def test_other_data_under_the_same_name_is_noticed(tmp_path, runs, capsys):
+    runner = Runner(tmp_path, runs, Deadline(), OPTIONS)
+    runner.finish([runs[0]], [row("a", group="a", data_fingerprint="before")])
+    assert "other data" not in capsys.readouterr().out
+    runner.finish([runs[1]], [row("b", group="b", data_fingerprint="after")])
+    assert "hopper-medium-v2 is now other data (after) than that of earlier results (before)" in capsys.readouterr().out
+
+
 def test_durations():
     assert [parse_duration(text) for text in ("9m", "1h30m", "540s", "540", "0.5h")] == [540, 5400, 540, 540, 1800]
     for text in ("", "9x", "m", "0s", "-3m", "1h30"):
