@@ -20,6 +20,7 @@ from tests.helpers import make
 
 from rewind import RewindError, UsageError
 from rewind.cli import main
+from rewind.experiments.paper import job
 from rewind.experiments.paper.clock import Deadline, parse_duration
 from rewind.experiments.paper.definitions import Choice, in_order, load_definitions
 from rewind.experiments.paper.job import JobOptions, describe
@@ -175,6 +176,18 @@ def test_work_on_a_configuration_that_has_changed_starts_anew(tmp_path, runs, wh
     Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
     assert "this group starts anew" in capsys.readouterr().out
     assert figures(tmp_path) == [each for each in figures(whole) if each["run"] in {spec.run for spec in runs[:3]}]
+
+
+def test_runs_that_do_not_fit_into_memory_can_be_given_smaller_groups(tmp_path, runs, monkeypatch):
+    def too_much(*arguments):
+        raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate")
+
+    monkeypatch.setattr(job, "train", too_much)
+    with pytest.raises(RewindError, match="3 runs of td3_bc do not fit into the device's memory"):
+        Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert Runner(tmp_path, runs, Deadline(), OPTIONS).begun_group(runs) == runs[:3]
+    smaller = Runner(tmp_path, runs, Deadline(), replace(OPTIONS, runs_per_group=1))
+    assert smaller.begun_group(runs) == [] and smaller.new_group(runs) == runs[:1]
 
 
 def test_data_that_cannot_be_had_is_left_out_and_said_at_the_end(tmp_path, runs, whole):

@@ -8,12 +8,14 @@ import re
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rewind.errors import UsageError
 from rewind.files import write_json
-from rewind.training.group import Group
-from rewind.training.train import Evaluate
+
+if TYPE_CHECKING:  # telling the time needs no JAX
+    from rewind.training.group import Group
+    from rewind.training.train import Evaluate
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 SAVING = 10.0  # seconds kept for the checkpoint and the way out
