@@ -11,7 +11,7 @@ BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
 STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 CONSTRAINTS ?= constraints/integrations.txt
 
-.PHONY: help demo test test-integrations test-ray lint types bench pictures clean
+.PHONY: help demo test test-long test-integrations test-ray lint types bench pictures clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -29,6 +29,9 @@ demo: $(STAMP)  ## the main job in minutes: data, training, scores, curves and l
 
 test: $(STAMP)  ## all tests but the long ones
 	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(STAMP)  ## the long ones: minutes
+	$(BIN)/python -m pytest -m long
 
 $(STAMP_INTEGRATIONS): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV_INTEGRATIONS)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.behaviour import training_commands
 from rewind.behaviour.commands import DataBuild
+from rewind.behaviour.training_commands import BehaviourList, BehaviourShip, BehaviourTrain, BehaviourWalker
+from rewind.bench.determinism import BenchDeterminism
 from rewind.bench.envs import BenchEnvs
+from rewind.bench.evaluation import BenchEvaluation
 from rewind.bench.memory import BenchMemory
 from rewind.bench.peers import BenchPeers
 from rewind.bench.train import BenchTrain
@@ -75,6 +82,29 @@ class Data:
         self.command.run()
 
 
+@dataclass(frozen=True)
+class BehaviourCurves(training_commands.BehaviourCurves):
+    """Draw how behaviour policies learned: returns of the training episodes against steps."""
+
+    curves: tyro.conf.Positional[tuple[Path, ...]] = ()
+
+
+@dataclass
+class Behaviour:
+    """Policies that data sets are made with: train them, choose them, look at them."""
+
+    command: (
+        Annotated[BehaviourList, command("list")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[BehaviourTrain], command("train")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[BehaviourShip], command("ship")]
+        | Annotated[BehaviourCurves, command("curves")]
+        | Annotated[BehaviourWalker, command("walker")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
 @dataclass
 class Bench:
     """Benchmarks: costs as ratios, measured side by side in one run."""
@@ -83,7 +113,9 @@ class Bench:
         Annotated[BenchMemory, command("memory")]
         | Annotated[BenchPeers, command("peers")]
         | Annotated[BenchTrain, command("train")]
+        | Annotated[BenchDeterminism, command("determinism")]
         | Annotated[BenchEnvs, command("envs")]
+        | Annotated[BenchEvaluation, command("evaluation")]
     )
 
     def run(self) -> None:
@@ -116,13 +148,32 @@ Command = (
     | Annotated[Mazes, command("mazes")]
     | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.Inspect], command("inspect")]
     | Annotated[Data, command("data")]
+    | Annotated[Behaviour, command("behaviour")]
     | Annotated[Bench, command("bench")]
     | Annotated[Paper, command("paper")]
 )
 
 
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """What the library warns of is one line on stderr, once, without the place in our code where it was noticed."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if category is not UserWarning:
+                usual(message, category, *where, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                print(f"rewind: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
+
+
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command; what Rewind refuses is one line on stderr and exit status 2."""
+    """Run one command; what Rewind refuses is one line on stderr and an exit status, mostly 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments in (["--version"], ["-V"]):
         print(f"rewind {rewind.__version__}")
@@ -135,10 +186,11 @@ def main(arguments: list[str] | None = None) -> None:
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
     )
     try:
-        chosen.run()
+        with plain_warnings():
+            chosen.run()
     except RewindError as error:
         print(f"rewind: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(error.exit_status)
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)

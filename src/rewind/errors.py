@@ -11,6 +11,8 @@ from types import ModuleType
 class RewindError(Exception):
     """Anything Rewind refuses to do."""
 
+    exit_status = 2  # of a command that ends so
+
 
 class DataError(RewindError, ValueError):
     """The data, or a value handed in with it, is not what it must be."""

@@ -135,7 +135,7 @@ def test_an_altered_or_cut_file_is_refused(cache):
 
 
 def test_two_builders_at_once_make_it_once(cache):
-    arguments = (POINT, "--size", "30000", "--threads", "1")
+    arguments = (POINT, "--size", "10000", "--threads", "1")
     both = [command(*arguments) for _ in range(2)]
     outputs = [process.communicate(timeout=100) for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
@@ -145,7 +145,7 @@ def test_two_builders_at_once_make_it_once(cache):
 
 
 def test_ctrl_c_leaves_whole_chunks_and_the_same_command_goes_on_to_the_same_data(cache, tmp_path, monkeypatch):
-    arguments = (POINT, "--size", "50000", "--threads", "1")
+    arguments = (POINT, "--size", "20000", "--threads", "1")
     process = command(*arguments)
     deadline = time.monotonic() + 60
     while not list(cache.glob(".*.chunks/0*.npz")) and time.monotonic() < deadline:
@@ -205,7 +205,7 @@ def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
         patched.setattr(building, "save_npz", full)
         with pytest.raises(CacheError, match="No space left"):
             load(POINT)
-    assert not list(cache.glob("*.npz"))
+    assert names(cache) == []
     with pytest.raises(OSError, match="No space left"):
         _result({"error": "OSError", "errno": errno.ENOSPC, "text": "No space left on device"})
 
@@ -227,7 +227,7 @@ def test_a_policy_that_does_not_fit_is_refused(tmp_path, monkeypatch, cache):
         build("rewind/hopper-medium-v0", size=50, policy=tmp_path / "p.npz", threads=1)
     with pytest.raises(DataError, match="needs one that takes 29 and gives 8"):
         build("rewind/antmaze-umaze-v0", size=50, policy=tmp_path / "p.npz", threads=1)
-    assert not list(cache.glob("*.npz"))
+    assert names(cache) == []
     for name in ("rewind/hopper-random-v0", "rewind/hopper-medium-expert-v0", POINT):
         with pytest.raises(UsageError, match="--policy cannot take their place"):
             build(name, policy=tmp_path / "p.npz")

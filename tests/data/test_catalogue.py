@@ -185,6 +185,13 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     assert [one["name"] for one in written] == [known.name for known in of_suite("adroit")]
     assert all(one["name"] in printed for one in written)
     assert [one["name"] for one in written if one["here"]] == ["pen-human-v1"]
+    made = json.loads((tmp_path / "list.json").read_text())["rebuilt"]
+    assert {one["name"] for one in made} == {f"rewind/{hand}-expert-v0" for hand in HANDS}
+    assert all(one["name"] in printed and not one["here"] for one in made)
+    DataInfo("rewind/hopper-medium-v0", json=tmp_path / "info.json").run()
+    figures = json.loads((tmp_path / "info.json").read_text())
+    assert figures["bears the name of"] == "hopper-medium-v2" and figures["iql"]["rewards"] == "return_range"
+    assert re.search(r"^size +1,000,000$", capsys.readouterr().out, re.MULTILINE)
     DataInfo("hopper-medium-v2", json=tmp_path / "info.json").run()
     figures = json.loads((tmp_path / "info.json").read_text())
     assert figures["iql"] == {"rewards": "return_range", "normalise_states": True, "tau": 0.7, "beta": 3.0}

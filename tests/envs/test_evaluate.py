@@ -167,3 +167,17 @@ def test_the_papers_evaluations_are_the_last_five_thousands():
         250_000, 500_000, 750_000, 996_000, 997_000, 998_000, 999_000, 1_000_000,
     ]  # fmt: skip
     assert evaluation_steps(2_000, 500) == [500, 1_000, 1_500, 2_000]
+
+
+def test_every_episode_on_antmaze_has_a_goal_of_its_own_also_in_v0():
+    pytest.importorskip("mujoco.batch")
+    act, _ = linear(2, 29, 8)
+    goals = []
+    for _ in range(2):
+        evaluator = Evaluator("antmaze-umaze-v0", 2, 3, horizon=2)
+        evaluator(act, seed=0)
+        goals.append(evaluator.env.goals.copy())
+    assert len(np.unique(goals[0], axis=0)) == 6
+    np.testing.assert_array_equal(*goals)  # which ones is decided by the seed
+    evaluator(act, seed=1)
+    assert not (evaluator.env.goals == goals[0]).any()

@@ -32,6 +32,19 @@ def test_thousands_of_steps_with_resets_equal_gymnasiums(name):
     assert ends >= 3
 
 
+@pytest.mark.parametrize("name", ["Hopper-v4", "Walker2d-v4"])
+def test_fallen_ones_that_play_on_are_gymnasiums_too(name):
+    ours = Locomotion(name, 2, terminate_when_unhealthy=False)
+    theirs = gymnasium.make_vec(name, num_envs=2, terminate_when_unhealthy=False)
+    np.testing.assert_array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
+    stream = np.random.default_rng(0)
+    for step in range(300):
+        actions = random_actions(stream, ours)
+        for mine, reference in zip(ours.step(actions)[:4], theirs.step(actions)[:4], strict=True):
+            np.testing.assert_array_equal(mine, reference, err_msg=f"step {step}")
+    assert not ours._healthy().any()
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_float64_actions_and_given_states_too(name):
     ours, theirs = Locomotion(name, 1), gymnasium.make(name).unwrapped

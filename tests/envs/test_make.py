@@ -1,6 +1,7 @@
 """`make` finds the fast environment, or any, or says what is missing."""
 
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -71,6 +72,26 @@ def test_missing_mujoco_is_named_with_its_extra(monkeypatch):
 def test_an_unknown_module_is_a_usage_error():
     with pytest.raises(UsageError, match="cannot be made"):
         make("no_such_package:Own-v0")
+
+
+class Wordless(gymnasium.Env):
+    def __init__(self):
+        raise AssertionError
+
+
+def test_a_constructor_that_fails_without_words_says_where(monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Wordless-v0", gymnasium.envs.registration.EnvSpec("Wordless-v0", Wordless))
+    with pytest.raises(UsageError, match=r"AssertionError: raise AssertionError \(.*test_make.py, line \d+\)$"):
+        make("Wordless-v0")
+
+
+def test_robotics_that_newer_mujocos_broke_say_so(monkeypatch):
+    pytest.importorskip("mujoco")
+    monkeypatch.setitem(sys.modules, "gymnasium_robotics", ModuleType("gymnasium_robotics"))
+    spec = gymnasium.envs.registration.EnvSpec("FrankaKitchen-v9", Wordless)
+    monkeypatch.setitem(gymnasium.registry, "FrankaKitchen-v9", spec)
+    with pytest.raises(UsageError, match=r"Gymnasium-Robotics up to 1.4.2 .* 'mujoco<3.12'"):
+        make("FrankaKitchen-v9")
 
 
 def test_adroit_is_made_where_robotics_is_installed():

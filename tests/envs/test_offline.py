@@ -1,5 +1,7 @@
 """Diagnostics without a simulator are what their formulas say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,29 @@ def test_a_time_out_leaves_returns_only_where_it_does_not_show():
     known = np.isfinite(returns)
     np.testing.assert_array_equal(known, DISCOUNT ** (100 - np.arange(100)) <= 0.01)
     np.testing.assert_allclose(returns[known], 10, rtol=0.011)
+
+
+def merged(terminated):
+    """One trajectory that went on after two terminals, as the ants that stay at their goal."""
+    inner = np.zeros(6, bool)
+    inner[[2, 3]] = True
+    return replace(data((terminated,), (6,)), inner_terminals=inner)
+
+
+def test_returns_end_at_a_terminal_inside_a_trajectory():
+    returns = monte_carlo(merged(True), DISCOUNT)
+    np.testing.assert_allclose(returns, [1 + 0.9 * 2 + 0.81 * 3, 2 + 0.9 * 3, 3, 4, 5 + 0.9 * 6, 6])
+    cut = monte_carlo(merged(False), DISCOUNT)
+    np.testing.assert_allclose(cut[:4], returns[:4])
+    assert np.isnan(cut[4:]).all()  # only what follows the last terminal was cut by the time-out
+
+
+def test_td_errors_do_not_look_past_a_terminal_inside_a_trajectory():
+    sets = merged(True)
+    result = diagnose(lambda s, a: np.full(len(s), 100.0), lambda s: np.zeros((len(s), 1)), sets, DISCOUNT)
+    targets = sets.rewards + DISCOUNT * np.array([100, 100, 0, 0, 100, 0])
+    assert result.td_bias == pytest.approx((targets - 100).mean())
+    assert result.td_error == pytest.approx(np.abs(targets - 100).mean())
 
 
 def test_a_perfect_critic_of_the_datas_own_policy_has_no_error():

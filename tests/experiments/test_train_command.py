@@ -1,6 +1,8 @@
 """`rewind train`, end to end, small."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +21,11 @@ from rewind.agents import AGENTS
 from rewind.behaviour.point import wander
 from rewind.cli import main
 from rewind.data import save_npz
+from rewind.envs import evaluation_steps
 from rewind.training import Trained, make_runs
 from rewind.training.policies import to_policy
-from rewind.training.results import interval
+from rewind.training.results import Curve, interval
+from rewind.training.scoring import Scorer
 from rewind.training.table import make_normaliser
 
 KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"
@@ -93,6 +97,41 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
     error = fails(capsys, *arguments, "--steps", "60", "--resume", "--set", "alpha=1")
     assert "holds another configuration: runs[0].agent.alpha: was 2.5, is 1.0" in error
     assert "resume it" in fails(capsys, *arguments, "--steps", "60")
+    assert "is at step 60 already" in fails(capsys, *arguments, "--steps", "40", "--resume")
+
+
+def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path):
+    arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
+    for steps in (40, 60):
+        run(*arguments, "--steps", steps, "--resume")
+        (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+        assert only["curve"]["steps"] == list(range(2, steps + 1, 2))  # 2: a twentieth of 40
+
+
+def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypatch):
+    played = Scorer.play
+
+    def interrupted(self, group, seeds):
+        os.kill(os.getpid(), signal.SIGINT)
+        return played(self, group, seeds)
+
+    arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
+    arguments += ["--evaluate-every", "20"]
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr(Scorer, "play", interrupted)
+        run(*arguments, "--steps", "40")
+    assert stop.value.code == 130
+    assert "stopped at step 20 of 40" in capsys.readouterr().err
+    run(*arguments, "--steps", "40", "--resume")
+    (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert only["curve"]["steps"] == [20, 40]
+
+
+def test_one_priority_and_one_beta_may_be_called_so(points, tmp_path):
+    run("--dataset", points, "--priority", "uqm_reward", "--beta", "0.75", "--steps", "4", "--env", "none",
+        "--out", tmp_path / "run", *TINY)  # fmt: skip
+    (described,) = json.loads((tmp_path / "run/config.json").read_text())["config"]["runs"]
+    assert (described["sampler"]["name"], described["agent"]["beta"]) == ("uqm_reward", 0.75)
 
 
 def test_numbers_are_swept_and_shapes_set(points, tmp_path):
@@ -186,6 +225,15 @@ def test_what_is_no_policy_is_said_clearly(tmp_path):
         rewind.load_policy(archive.parent)
     with pytest.raises(rewind.DataError, match="do not fit each other"):
         rewind.Policy([np.ones((3, 2))], [np.zeros(3)], np.zeros(3), np.ones(3))
+
+
+def test_the_score_is_of_the_papers_evaluations_whatever_was_taken_between_them():
+    steps = np.array(evaluation_steps(6000, 700))
+    assert set(steps) >= {2000, 3000, 4000, 5000, 6000, 5600}
+    one = Curve(steps, np.where(steps % 1000, 99.0, steps / 1000))
+    assert (one.score, one.evaluations, one.last, one.best) == (4.0, 5, 6.0, 99.0)
+    short = Curve(np.array([100, 200]), np.array([1.0, 2.0]))
+    assert (short.score, short.evaluations) == (2.0, 1)
 
 
 def test_an_interval_holds_the_mean_and_one_run_has_none():

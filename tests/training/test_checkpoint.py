@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -229,3 +230,34 @@ def test_metrics_go_to_tensorboard_when_asked(tmp_path):
     go(tmp_path / "run", steps=100, tensorboard=True)
     events = list((tmp_path / "run/group-0/tensorboard").rglob("events*"))
     assert len(events) == len(described()) and all(path.stat().st_size > 200 for path in events)
+
+
+def test_metrics_go_to_weights_and_biases_when_asked(tmp_path, monkeypatch):
+    calls = []
+
+    class Wandb(ModuleType):
+        def init(self, **settings):
+            number = len(calls)
+            calls.append({**settings, "logged": [], "finished": False})
+            log = lambda numbers, step: calls[number]["logged"].append((step, numbers))  # noqa: E731
+            return SimpleNamespace(log=log, finish=lambda: calls[number].update(finished=True))
+
+    monkeypatch.setitem(sys.modules, "wandb", Wandb("wandb"))
+    out = tmp_path / "run"
+    go(out, steps=100, wandb="mine")
+    go(out, steps=150, wandb="mine", resume=True)
+    first, resumed = calls[: len(described())], calls[len(described()) :]
+    assert [call["id"] for call in first] == [call["id"] for call in resumed]  # W&B goes on with the same run
+    assert len({call["id"] for call in first}) == len(first)
+    assert [call["config"] for call in first] == [run.describe() for run in described()]
+    assert all(call["finished"] and call["project"] == "mine" and call["resume"] == "allow" for call in calls)
+    assert [step for step, _ in first[0]["logged"]] == [50, 100] and [step for step, _ in resumed[0]["logged"]] == [150]
+    assert np.isfinite(first[0]["logged"][0][1]["q"])
+
+
+def test_a_logger_that_is_not_installed_is_named_before_anything_is_written(tmp_path, monkeypatch):
+    for package, extra, asked in (("wandb", "wandb", "mine"), ("tensorboardX", "log", True)):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(RewindError, match=rf"rewind-rl\[{extra}\]"):
+            go(tmp_path / "run", steps=100, **{"wandb" if package == "wandb" else "tensorboard": asked})
+        assert not (tmp_path / "run").exists()

@@ -94,6 +94,7 @@ def _again(path: Path) -> str:
 
 
 def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -> None:
+    """Play, put together, write; what was played is kept for another try, unless the disk is full."""
     chunks = path.with_name(f".{path.name}.chunks")
     if force or not _made_by_these(chunks):
         shutil.rmtree(chunks, ignore_errors=True)
@@ -102,24 +103,30 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
     size = order.recipe.size
     print(f"building {order.recipe.name}: {size:,} transitions, {threads} processes, to {path}", file=sys.stderr)
     bar = steps_bar(order.recipe.name, size, 0, progress)
+    keep = False
     try:
         with Workers(threads, chunks) as workers:
             episodes = _collect(order, workers, chunks, bar)
-    except OSError:
-        shutil.rmtree(chunks, ignore_errors=True)  # a full disk stays full otherwise
-        raise
-    except KeyboardInterrupt:
-        kept = len(list(chunks.glob("*.npz")))
-        bar.write(f"{kept} chunks are kept in {chunks}: the same command goes on from there")
+        save_npz(_finished(order, episodes), path)
+    except (KeyboardInterrupt, RewindError):
+        kept = len(list(chunks.glob("0*.npz")))
+        keep = kept > 0
+        if keep:
+            bar.write(f"{kept} chunks are kept in {chunks}: the same command goes on from there")
         raise
     finally:
         bar.close()
+        if not keep:
+            shutil.rmtree(chunks, ignore_errors=True)
+
+
+def _finished(order: Order, episodes: Episodes) -> Trajectories:
+    """The data set, with how it was made and its digest in its notes."""
     made = {**order.notes(), "episodes": len(episodes.lengths), "versions": versions()}
     if order.recipe.maze is not None and order.recipe.maze.stop:
         made["reached_own_goal"] = float(episodes.terminated.mean())
     data = to_trajectories(episodes, order.recipe, {"environment": order.recipe.environment, "made": made})
-    save_npz(replace(data, notes={**data.notes, "digest": data.digest}), path)
-    shutil.rmtree(chunks, ignore_errors=True)
+    return replace(data, notes={**data.notes, "digest": data.digest})
 
 
 def _made_by_these(chunks: Path) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,14 @@ class PartOrder:
     path: its file, None where it needs none
     digest: SHA-256 of the file
     size: transitions
+    meta: what the file says of itself
     """
 
     name: str
     path: Path | None
     digest: str | None
     size: int
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class Order:
     def notes(self) -> dict[str, Any]:
         """How it is made, to be recorded with it."""
         policies = [
-            {"name": part.name, "sha256": part.digest, "transitions": part.size} for part in self.parts if part.size
+            {"name": part.name, "sha256": part.digest, "transitions": part.size, "meta": dict(part.meta)}
+            for part in self.parts
+            if part.size
         ]
         return {"recipe_version": VERSION, "recipe": asdict(self.recipe), "seed": self.seed, "policies": policies}
 
@@ -111,8 +115,10 @@ def find_built(name: str) -> list[Path]:
 
 
 def _part(name: str, path: Path | None, size: int) -> PartOrder:
-    digest = None if path is None else load_behaviour(path).digest
-    return PartOrder(name, path, digest, size)
+    if path is None:
+        return PartOrder(name, None, None, size)
+    policy = load_behaviour(path)
+    return PartOrder(name, path, policy.digest, size, policy.meta)
 
 
 def _files(recipe: Recipe, given: Path | None) -> Sequence[tuple[str, Path | None]]:

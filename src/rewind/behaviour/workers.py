@@ -31,7 +31,7 @@ def available_cores() -> int:
 
 
 class Workers:
-    """`count` processes and a thread for each, which waits for its answers.
+    """Up to `count` processes, and a thread for each, which waits for its answers.
 
     folder: where they run; a simulator that complains into its log file does so there
     """
@@ -40,10 +40,8 @@ class Workers:
         self.count = count
         self._threads = ThreadPoolExecutor(count)
         self._processes: list[Process] = []
-        self._idle: queue.LifoQueue[Process | None] = queue.LifoQueue()
+        self._idle: queue.SimpleQueue[Process] = queue.SimpleQueue()
         self._folder = folder
-        for _ in range(count):
-            self._idle.put(None)  # started when first needed
 
     def __enter__(self) -> Workers:
         return self
@@ -53,16 +51,17 @@ class Workers:
             process.terminate()
         self._threads.shutdown(wait=True, cancel_futures=True)
         for process in self._processes:
-            process.wait()
+            process.communicate()
 
     def submit(self, job: Job) -> Future[int]:
         """Play a chunk; the result is how many rows it has."""
+        if len(self._processes) < self.count:
+            self._processes.append(self._start())
+            self._idle.put(self._processes[-1])
         return self._threads.submit(self._do, job)
 
     def _do(self, job: Job) -> int:
         process = self._idle.get()
-        if process is None:
-            process = self._start()
         try:
             return self._ask(process, job)
         finally:
@@ -71,7 +70,7 @@ class Workers:
     def _start(self) -> Process:
         paths = [str(Path(path).resolve()) for path in sys.path]
         environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(paths)}
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "rewind.behaviour.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -80,8 +79,6 @@ class Workers:
             cwd=self._folder,
             start_new_session=True,  # Ctrl-C is for this process, which ends them
         )
-        self._processes.append(process)
-        return process
 
     def _ask(self, process: Process, job: Job) -> int:
         assert process.stdin is not None and process.stdout is not None

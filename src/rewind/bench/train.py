@@ -83,7 +83,7 @@ class BenchTrain:
         groups, compiled, jobs = {}, {}, {}
         for variant in self.variants:
             groups[variant] = self._group(data, variant, runs)
-            jobs[variant] = self._job(groups[variant])
+            jobs[variant] = training_job(groups[variant], self.steps)
             begin = time.perf_counter()
             jobs[variant]()
             compiled[variant] = time.perf_counter() - begin
@@ -117,17 +117,18 @@ class BenchTrain:
         )
         return Group(data, described, range(runs), self.batch_size)
 
-    def _job(self, group: Any) -> Callable[[], None]:
-        """Train some steps the way the training loop does, and wait for the last."""
 
-        def job() -> None:
-            until = group.step + self.steps
-            while group.step < until:
-                _, outcome = group.advance(until)
-                group.plan_ahead(until if group.step < until else until + self.steps)  # or for the next measurement
-            np.asarray(outcome.alive)
+def training_job(group: Any, steps: int) -> Callable[[], None]:
+    """Train some steps the way the training loop does, and wait for the last."""
 
-        return job
+    def job() -> None:
+        until = group.step + steps
+        while group.step < until:
+            _, outcome = group.advance(until)
+            group.plan_ahead(until if group.step < until else until + steps)  # or for the next measurement
+        np.asarray(outcome.alive)
+
+    return job
 
 
 def state_bytes(group: Any) -> int:

@@ -28,7 +28,7 @@ def ant_maze_xml(maze: Maze, corrected: bool = True) -> str:
     limits = f'ctrllimited="true" ctrlrange="{-STRENGTH} {STRENGTH}"'
     motors = "\n".join(f'    <motor joint="{joint}" gear="1" {limits}/>' for joint in joints)
     left, right, bottom, top = maze.bounds(CELL)
-    height = 0.62 * max(right - left, top - bottom) / math.tan(math.radians(22.5))
+    height = 0.54 * max(right - left, top - bottom) / math.tan(math.radians(22.5))
     return f"""<mujoco model="ant in {maze.name}">
   <compiler inertiafromgeom="true" angle="degree"/>
   <option timestep="0.02" integrator="RK4" cone="pyramidal" solver="Newton"/>

@@ -74,15 +74,24 @@ class Evaluator:
     horizon: cut episodes here, unless the environment does so before; default: the catalogue's horizon of that task,
         or else the environment's own
     threads: of the simulator, 0 for all cores; the results do not depend on it
+    options: for the environment's constructor
     """
 
-    def __init__(self, env_name: str, runs: int, episodes: int, horizon: int | None = None, threads: int = 0) -> None:
+    def __init__(
+        self,
+        env_name: str,
+        runs: int,
+        episodes: int,
+        horizon: int | None = None,
+        threads: int = 0,
+        **options: Any,
+    ) -> None:
         if runs < 1 or episodes < 1:
             raise UsageError(f"{runs} runs with {episodes} episodes: there must be at least one of each")
         self.env_name, self.runs, self.episodes = env_name, runs, episodes
         known = known_task(env_name)
         self.horizon = horizon if horizon is not None or known is None else known.horizon
-        self.env, self.together = _environment(env_name, runs, episodes, threads)
+        self.env, self.together = _environment(env_name, runs, episodes, threads, options)
         self.reference = _reference(known, self.env)
 
     def __call__(self, act: Act, seed: int | Sequence[int] = 0) -> Evaluation:
@@ -163,18 +172,18 @@ def _plain(values: Array) -> Any:
     return plain.tolist()
 
 
-def _environment(name: str, runs: int, episodes: int, threads: int) -> tuple[Any, int]:
+def _environment(name: str, runs: int, episodes: int, threads: int, options: dict[str, Any]) -> tuple[Any, int]:
     """The vector environment, and how many episodes of each run it plays together."""
     from rewind.envs.vector import ArrayEnv
 
-    probe = make(name, 1)
+    probe = make(name, 1, **options)
     probe.close()
     if not isinstance(probe, ArrayEnv):
         _check_spaces(name, probe)
         most = max(1, MOST_COPIES // runs)
         together = max(n for n in range(1, episodes + 1) if episodes % n == 0 and n <= most)
-        return make(name, runs * together), together
-    options: dict[str, Any] = {"autoreset_mode": "Disabled"}
+        return make(name, runs * together, **options), together
+    options = {"autoreset_mode": "Disabled", **options}
     if hasattr(probe, "batch"):
         options["threads"] = threads
     return make(name, runs * episodes, **options), episodes

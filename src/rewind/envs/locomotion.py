@@ -68,7 +68,10 @@ def _compile(path: Path) -> Any:
 
 
 class Locomotion(MujocoEnv):
-    """One of `TASKS`, by its Gymnasium id. Observation: qpos without x, then qvel."""
+    """One of `TASKS`, by its Gymnasium id. Observation: qpos without x, then qvel.
+
+    terminate_when_unhealthy: as Gymnasium's; without it a fallen one plays on, without the reward for being alive
+    """
 
     camera = "track"
 
@@ -77,6 +80,7 @@ class Locomotion(MujocoEnv):
         task: str,
         num_envs: int = 1,
         *,
+        terminate_when_unhealthy: bool = True,
         max_episode_steps: int | None = HORIZON,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int = 0,
@@ -84,7 +88,7 @@ class Locomotion(MujocoEnv):
     ) -> None:
         if task not in TASKS:
             raise unknown_name("environment", task, TASKS)
-        self.task = TASKS[task]
+        self.task, self.terminate_when_unhealthy = TASKS[task], terminate_when_unhealthy
         assets = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
         model = _compile(assets / self.task.asset)
         low, high = model.actuator_ctrlrange.astype(np.float32).T
@@ -111,7 +115,10 @@ class Locomotion(MujocoEnv):
         velocity = (self.qpos[:, 0] - before) / self.dt
         # The squares are summed in the actions' own precision, as Gymnasium does it.
         cost = self.task.control_cost * np.square(actions).sum(axis=1)
-        return velocity + self.task.alive - cost, ~self._healthy()
+        healthy = self._healthy()
+        if self.terminate_when_unhealthy:
+            return velocity + self.task.alive - cost, ~healthy
+        return velocity + healthy * self.task.alive - cost, np.zeros(self.num_envs, bool)
 
     def _healthy(self) -> Array:
         task = self.task

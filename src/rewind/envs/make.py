@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ OWN = "rewind/"
 FAST = ("Hopper-v4", "HalfCheetah-v4", "Walker2d-v4")
 # Gymnasium-Robotics' environments that tell it by their names
 ROBOTICS = ("Adroit", "FrankaKitchen", "Fetch", "Hand", "PointMaze_", "AntMaze_")
+BROKEN = ("FrankaKitchen", "Fetch", "Hand")  # those that read joints by their names
 
 
 def known_task(name: str) -> Entry | None:
@@ -80,5 +82,19 @@ def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> Vecto
     try:
         env: VectorEnv[Any, Any, Any] = gymnasium.make_vec(name, num_envs=num_envs, **options)
     except Exception as error:  # whatever somebody's constructor raises
-        raise UsageError(f"environment {asked!r} cannot be made: {type(error).__name__}: {error}") from error
+        raise UsageError(f"environment {asked!r} cannot be made: {_reason(name, error)}") from error
     return env
+
+
+def _reason(name: str, error: Exception) -> str:
+    """What went wrong in somebody's constructor; an error without words says where it was raised."""
+    told = str(error)
+    if not told:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        told = f"{where.line} ({where.filename}, line {where.lineno})"
+    if name.startswith(BROKEN) and isinstance(error, AssertionError):
+        told += (
+            "; Gymnasium-Robotics up to 1.4.2 fails so since MuJoCo 3.12, and Rewind's fast environments need 4: "
+            "play this one in an installation of its own, with 'mujoco<3.12'"
+        )
+    return f"{type(error).__name__}: {told}"

@@ -54,9 +54,7 @@ def diagnose(
     """
     chosen = _choose(data, rows, seed)
     observations, actions = data.observations[chosen], data.actions[chosen]
-    trajectory = data.trajectory_of(chosen)
-    last = data.starts[trajectory] + data.lengths[trajectory] - 1
-    terminal = data.terminated[trajectory] & (chosen == last)
+    terminal = data.terminals[chosen]
     successors = data.successors(chosen)
     values = _flat("q", q(observations, actions), len(chosen))
     bootstrap = _flat("q", q(successors, to_numpy(act(successors))), len(chosen))
@@ -76,23 +74,25 @@ def diagnose(
 
 
 def monte_carlo(data: Trajectories, discount: float) -> Array:
-    """(rows,) discounted sum of the rewards from each row on, float64.
+    """(rows,) discounted sum of the rewards from each row to the next terminal, float64.
 
-    NaN where a time-out cut off so much that it would show: rows with discount^(steps left) above 1% in trajectories
-    that no terminal ended.
+    NaN where a time-out cut off so much that it would show: rows with discount^(steps left) above 1% that no terminal
+    follows.
     """
-    return _discounted(data.rewards.astype(np.float64), data.starts, data.lengths, data.terminated, discount)
+    return _discounted(data.rewards.astype(np.float64), data.starts, data.lengths, data.terminals, discount)
 
 
 @compiled
-def _discounted(rewards: Array, starts: Array, lengths: Array, terminated: Array, discount: float) -> Array:
+def _discounted(rewards: Array, starts: Array, lengths: Array, terminals: Array, discount: float) -> Array:
     returns = np.full(rewards.size, np.nan)
     for group in range(lengths.size):
         total, tail = 0.0, 1.0  # tail: what a reward after the last row would count here
         for row in range(starts[group] + lengths[group] - 1, starts[group] - 1, -1):
+            if terminals[row]:
+                total, tail = 0.0, 0.0
             total = rewards[row] + discount * total
             tail *= discount
-            if terminated[group] or tail <= NEGLIGIBLE:
+            if tail <= NEGLIGIBLE:
                 returns[row] = total
     return returns
 

@@ -33,7 +33,11 @@ def paper_score(evaluations: Sequence[Evaluation]) -> PaperScore:
     return PaperScore(tail.mean(axis=0), scores[-1], scores.max(axis=0), len(tail))
 
 
+def scored_steps(steps: int) -> list[int]:
+    """The evaluations that make the score: the paper's last five, 1000 updates apart; a short training has fewer."""
+    return [step for step in range(steps - EVERY * (LAST - 1), steps + 1, EVERY) if step > 0]
+
+
 def evaluation_steps(steps: int, coarse: int) -> list[int]:
-    """After which updates to evaluate: every `coarse` for the curve, and the paper's last five."""
-    last = [steps - EVERY * back for back in range(LAST)]
-    return sorted({step for step in [*range(coarse, steps + 1, coarse), *last] if step > 0})
+    """After which updates to evaluate: every `coarse` for the curve, and those that make the score."""
+    return sorted({*range(coarse, steps + 1, coarse), *scored_steps(steps)})

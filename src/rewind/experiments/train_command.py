@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from rewind.data.boundaries import Boundaries
 from rewind.errors import require
+
+
+def also(name: str) -> Any:
+    """A second name of an option on the command line; nothing where there is no command line."""
+    return require("tyro", "cli").conf.arg(aliases=(name,)) if find_spec("tyro") else None
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,7 @@ class DataOptions:
     """What to learn from."""
 
     dataset: str
-    """An .hdf5 or .npz file, a Minari folder or id, or the name of a catalogued data set (rewind data list)."""
+    """An .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind data list)."""
     boundaries: Boundaries | None = None
     """Where trajectories end in flat data; default: the catalogue's rule, otherwise flags."""
     merge_fragments: bool | None = None
@@ -38,7 +44,7 @@ class AgentOptions:
 
     algorithm: str = "td3_bc"
     """td3_bc, iql, edac or bc."""
-    betas: tuple[float | Literal["paper"], ...] = (1.0,)
+    betas: Annotated[tuple[float | Literal["paper"], ...], also("--beta")] = (1.0,)
     """Weights of the weighted target (eq. 4): 1 is one-step, 0 is SARSA; paper: the paper's for this data set."""
     seeds: tuple[int, ...] = (0,)
     """One run for each: of its network, its memory and its evaluation."""
@@ -57,7 +63,7 @@ class AgentOptions:
 class MemoryOptions:
     """Which transition comes next."""
 
-    samplers: tuple[str, ...] = ("tr",)
+    samplers: Annotated[tuple[str, ...], also("--priority")] = ("tr",)
     """baseline (transitions, uniformly), tr (Trajectory Replay), a priority such as uqm_reward or lower_uqm_unc (PTR),
     or auto (chosen from the data)."""
     priority_alpha: float = 1.0
@@ -77,7 +83,8 @@ class EvaluationOptions:
     env: str = "auto"
     """A data set or Gymnasium id to play in; auto: the data's own where it is known; none: look at the data only."""
     evaluate_every: int | None = None
-    """Evaluate also every so many steps, for the curve; default: a twentieth of all. 0: never."""
+    """Evaluate also every so many steps, for the curve; default: a twentieth of all, or as before where
+    training is resumed. 0: never."""
     episodes: int = 10
     """Episodes per evaluation and run."""
     evaluation_seed: int = 0
@@ -91,7 +98,8 @@ class OutputOptions:
     out: Path | None = None
     """Folder for configuration, metrics, checkpoints, results and policies; default: runs/DATA-ALGORITHM."""
     resume: bool = False
-    """Go on from the last checkpoint in that folder; the configuration must be the same."""
+    """Go on from the last checkpoint in that folder, or begin where there is none. The configuration must be the same,
+    but --steps may be more."""
     checkpoint_minutes: float = 5.0
     """Minutes between checkpoints."""
     log_every: int = 1000

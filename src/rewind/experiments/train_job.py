@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
@@ -148,7 +149,7 @@ def _default_folder(command: Train, data: Trajectories) -> Path:
 
 def _options(command: Train, environment: str | None, out: Path) -> Options:
     steps, evaluation, output = command.agent.steps, command.evaluation, command.output
-    every = max(1, steps // POINTS) if evaluation.evaluate_every is None else evaluation.evaluate_every
+    every = _evaluate_every(command, out)
     at = () if environment is None else tuple(evaluation_steps(steps, every or steps))
     record: dict[str, Any] = {"environment": environment, "boundaries": command.data.boundaries}
     if environment is not None:
@@ -160,10 +161,19 @@ def _options(command: Train, environment: str | None, out: Path) -> Options:
     )  # fmt: skip
 
 
+def _evaluate_every(command: Train, out: Path) -> int:
+    """As asked; or as before, where training goes on; or for so many points."""
+    asked, begun = command.evaluation.evaluate_every, out / "config.json"
+    if asked is None and command.output.resume and begun.exists():
+        asked = json.loads(begun.read_text(encoding="utf-8"))["config"]["evaluate_every"]
+    return max(1, command.agent.steps // POINTS) if asked is None else asked
+
+
 def _announce(command: Train, data: Trajectories, runs: Sequence[Run], environment: str | None, out: Path) -> None:
     judged = "no simulator: held against the data only" if environment is None else f"evaluated on {environment}"
     print(data)
-    print(f"{command.agent.algorithm}, {len(runs)} runs of {command.agent.steps:,} steps, {judged}")
+    many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    print(f"{command.agent.algorithm}, {many} of {command.agent.steps:,} steps, {judged}")
     print(f"in {out}", flush=True)
 
 

@@ -18,7 +18,7 @@ from rewind.report.inspect_plot import histogram
 from rewind.report.maze_plot import draw_goals, draw_maze
 
 Array = NDArray[Any]
-DPI, COLOURS = 80, 64  # a page of these should load at once
+DPI, COLOURS = 80, 128  # a page of these should load at once
 
 
 def draw_card(data: Trajectories, recipe: Recipe, path: Path) -> None:
@@ -71,5 +71,5 @@ def _save_small(figure: Any, path: Path) -> None:
     with whole_file(path) as temporary:
         figure.savefig(temporary, dpi=DPI, metadata={"Software": None})
         with images.open(temporary) as image:
-            small = image.convert("RGB").quantize(COLOURS)
+            small = image.convert("RGB").quantize(COLOURS, method=images.Quantize.MAXCOVERAGE)
         small.save(temporary, optimize=True)

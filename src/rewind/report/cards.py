@@ -158,7 +158,7 @@ def _made(recipe: Recipe, figures: dict[str, Any]) -> str:
 
 def _policy(one: dict[str, Any]) -> str:
     digest = "" if one["sha256"] is None else f" (`{one['sha256'][:12]}`)"
-    return f"{one['name']}{digest} {one['transitions']:,}"
+    return f"{one['name']}{digest}: {one['transitions']:,}"
 
 
 def contents(index: dict[str, Any]) -> str:

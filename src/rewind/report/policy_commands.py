@@ -39,8 +39,8 @@ class Watch:
     """Where to play: a data set or a Gymnasium id; default: what the policy was evaluated on."""
     seed: int = 0
     """Of the environment."""
-    frames: int = 200
-    """Most frames of the film; a longer episode is drawn every second step, or fewer."""
+    frames: int = 300
+    """Most frames of the film; a longer episode is drawn every second step, or every fourth ..., and plays faster."""
 
     def run(self) -> None:
         from rewind.report.watch import check_kind, film_episode, write_film
@@ -56,4 +56,4 @@ class Watch:
         film = film_episode(policy, environment, self.seed, self.frames)
         write_film(film, out)
         print(f"{environment}: return {film.total:g} in {film.steps:,} steps")
-        print(f"wrote {out}: {len(film.frames)} frames, drawn by: {film.how}")
+        print(f"wrote {out}: {len(film.frames)} frames, {film.speed:.2g} times real time, drawn by: {film.how}")

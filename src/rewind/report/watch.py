@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from rewind.errors import UsageError, require
 from rewind.files import whole_file
-from rewind.report.figures import BLUE, new_figure, styled
+from rewind.policy import Policy
+from rewind.report.figures import INK, new_figure, styled
 
 Array = NDArray[Any]
 KINDS = (".gif", ".mp4")
-Policy = Callable[[Array], Any]
+SLOWEST, FASTEST = 15.0, 30.0  # frames per second that look like a film, and that an eye can follow
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Film:
 
     frames: Array
     frames_per_second: float
+    speed: float  # times as fast as it was
     total: float  # the sum of rewards
     steps: int
     how: str  # what drew it
@@ -41,12 +43,22 @@ def film_episode(policy: Policy, name: str, seed: int, most_frames: int, size: i
     env: Any = make(name, 1)
     array = isinstance(env, ArrayEnv)
     env.close()
+    check_sizes(policy, env, name)
     env = make(name, 1, autoreset_mode="Disabled") if array else make(name, 1, render_mode="rgb_array")
     try:
         draw, how = _artist(env, size)
         return _film(env, policy, seed, most_frames, draw, how)
     finally:
         env.close()
+
+
+def check_sizes(policy: Policy, env: Any, name: str) -> None:
+    for what in ("observation", "action"):
+        size, shape = getattr(policy, f"{what}_size"), getattr(env, f"single_{what}_space").shape
+        if shape != (size,):
+            raise UsageError(
+                f"{name} has {what}s of shape {shape}, this policy of ({size},): it was made for another environment"
+            )
 
 
 def _has_model(env: Any) -> bool:
@@ -93,8 +105,8 @@ class MazeArtist:
             axes = self.figure.add_axes((0, 0, 1, 1))
             draw_maze(axes, env.maze, self.cell)
             axes.set_axis_off()
-            (self.way,) = axes.plot([], [], color=BLUE, linewidth=1.5, alpha=0.7)
-            (self.now,) = axes.plot([], [], marker="o", color=BLUE, markersize=9)
+            (self.way,) = axes.plot([], [], color=INK, linewidth=1.5, alpha=0.7, zorder=4)
+            (self.now,) = axes.plot([], [], marker="o", color=INK, markeredgecolor="white", markersize=10, zorder=5)
         self.axes = axes
         self.canvas = require("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(self.figure)
 
@@ -125,8 +137,9 @@ def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array]
             frames.append(draw(np.array(path)))
         if len(frames) > most:
             frames, every = frames[::2], 2 * every
-    speed = float(env.metadata.get("render_fps") or 10)
-    return Film(np.stack(frames), max(speed / every, 1.0), total, len(path) - 1, how)
+    lifelike = float(env.metadata.get("render_fps") or 10) / every
+    shown = min(max(lifelike, SLOWEST), FASTEST)
+    return Film(np.stack(frames), shown, shown / lifelike, total, len(path) - 1, how)
 
 
 def check_kind(path: Path) -> None:
@@ -140,8 +153,7 @@ def write_film(film: Film, path: Path) -> None:
     imageio = require("imageio", "video")
     with whole_file(path) as temporary:
         if path.suffix.lower() == ".gif":
-            duration = 1000 / min(film.frames_per_second, 50.0)  # what viewers show at most
-            imageio.mimwrite(temporary, list(film.frames), duration=duration, loop=0)
+            imageio.mimwrite(temporary, list(film.frames), duration=1000 / film.frames_per_second, loop=0)
         else:
             require("imageio_ffmpeg", "video")
             imageio.mimwrite(temporary, list(_even(film.frames)), fps=film.frames_per_second, macro_block_size=1)

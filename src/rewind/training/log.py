@@ -82,21 +82,25 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """One W&B run per run of ours, in one group."""
+    """One W&B run per run of ours, in one group.
 
-    def __init__(self, folder: Path, names: Mapping[int, str], project: str) -> None:
+    described: what each run is, by its number; its name among it
+    """
+
+    def __init__(self, folder: Path, described: Mapping[int, Mapping[str, Any]], project: str) -> None:
         wandb = require("wandb", "wandb")
         self._runs = {
             run: wandb.init(
                 project=project,
                 group=str(folder.parent.name),
-                name=name,
+                name=about["name"],
+                config=dict(about),
                 id=hashlib.blake2b(f"{folder.resolve()} {run}".encode(), digest_size=8).hexdigest(),
                 resume="allow",
                 dir=str(folder),
                 reinit="create_new",
             )
-            for run, name in names.items()
+            for run, about in described.items()
         }
 
     def write(self, records: Sequence[Record]) -> None:

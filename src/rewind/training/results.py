@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.envs.protocol import LAST
+from rewind.envs.protocol import EVERY, scored_steps
 from rewind.table import table
 from rewind.training.scoring import DIAGNOSED
 from rewind.training.train import Trained
@@ -37,8 +37,17 @@ class Curve:
 
     @property
     def score(self) -> float:
-        """The paper's: the mean of the last five."""
-        return float(self.values[-LAST:].mean())
+        """The paper's: the mean of five at the end, 1000 steps apart, whatever was taken between them."""
+        return float(self.values[self._scored].mean())
+
+    @property
+    def evaluations(self) -> int:
+        """How many `score` is the mean of."""
+        return int(self._scored.sum())
+
+    @property
+    def _scored(self) -> Array:
+        return np.isin(self.steps, scored_steps(int(self.steps[-1])))
 
     @property
     def mean(self) -> float:
@@ -98,7 +107,7 @@ def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
                 "interval": interval([one.score for one in kept]),
                 "last": _mean([one.last for one in kept]),
                 "best": _mean([one.best for one in kept]),
-                "evaluations": min(LAST, min(len(one.values) for one in curves)),
+                "evaluations": min(one.evaluations for one in curves),
             }
         )
     return rows
@@ -106,8 +115,9 @@ def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
 
 def score_table(rows: Sequence[dict[str, Any]]) -> str:
     averaged = rows[0]["evaluations"]
+    which = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart" if averaged > 1 else "the last one"
     note = (
-        f"score: mean of the last {averaged} evaluations, then of the seeds; [95% bootstrap interval over seeds]\n"
+        f"score: {which}, then mean of the seeds; [95% bootstrap interval over seeds]\n"
         "last: of the last evaluation; best: of the best one, which nobody without a simulator could have chosen"
     )
     return _shown(rows, ("score", "last", "best"), ".1f") + "\n" + note

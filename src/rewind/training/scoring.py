@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rewind.agents.networks import value
 from rewind.data import Trajectories
 from rewind.envs import Diagnostics, Evaluation, Evaluator, diagnose, make
+from rewind.envs.evaluate import Act
 from rewind.errors import DataError
 from rewind.progress import say
 from rewind.training.group import Group
@@ -66,12 +67,17 @@ class Scorer:
         runs = len(group.runs)
         if runs not in self._evaluators:
             self._evaluators[runs] = Evaluator(self.environment, runs, self.episodes)
-        policies = group.policies()
+        return self._evaluators[runs](acting(group), seeds)
 
-        def act(observations: Array) -> Any:
-            return group.engine.act(policies, group.normaliser(observations).astype(np.float32))
 
-        return self._evaluators[runs](act, seeds)
+def acting(group: Group) -> Act:
+    """The policies of a group as they are now, for an `Evaluator`: one call for all runs."""
+    policies = group.policies()
+
+    def act(observations: Array) -> Any:
+        return group.engine.act(policies, group.normaliser(observations).astype(np.float32))
+
+    return act
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:

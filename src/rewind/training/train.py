@@ -20,7 +20,7 @@ import numpy as np
 
 import rewind
 from rewind.data import Trajectories, load
-from rewind.errors import RewindError, UsageError, unknown_name
+from rewind.errors import RewindError, UsageError, require, unknown_name
 from rewind.files import write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
@@ -39,6 +39,8 @@ Evaluate = Callable[[Group, int], dict[str, Any]]  # (group, step) -> name -> on
 
 class Stopped(RewindError):
     """A signal, or `Options.stop`, asked to stop; everything was saved."""
+
+    exit_status = 130  # as a shell has it for what Ctrl-C ended
 
 
 @dataclass
@@ -135,7 +137,7 @@ def stop_signals() -> Iterator[list[int]]:
         if received:
             raise KeyboardInterrupt
         received.append(number)
-        print("rewind: stopping after this block; again to stop at once", file=sys.stderr)
+        print("\nrewind: stopping after this block; again to stop at once", file=sys.stderr)
 
     try:
         before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -172,6 +174,11 @@ class _Session:
             for name, value in (("steps", options.steps), ("log_every", options.log_every)):
                 if value % period:
                     raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")
+        for wanted, package, extra in ((options.tensorboard, "tensorboardX", "log"), (options.wandb, "wandb", "wandb")):
+            if wanted:
+                require(package, extra)
+                if options.out is None:
+                    raise UsageError(f"metrics for {package} are kept in a folder too: out=...")
         if options.out is not None:
             self._prepare_folder(options.out)
 
@@ -195,7 +202,8 @@ class _Session:
             changed = list(differences(saved["config"], now))
             if changed:
                 more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
-                raise UsageError(f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}")
+                found = f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}"
+                raise UsageError(f"{found}; go on as it was begun, or choose another folder")
             if not self.options.resume:
                 raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
             return
@@ -248,6 +256,8 @@ class _Course:
                 raise UsageError(f"no checkpoint in {folder} is whole; remove the folder to start anew")
             return
         self.group.load_state(content["group"])
+        if self.group.step > self.options.steps:
+            raise UsageError(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
         alive = np.asarray(self.group.engine.alive)
         self.dead = {number for at, number in enumerate(self.group.numbers) if not alive[at]}
 
@@ -260,7 +270,8 @@ class _Course:
         if self.options.tensorboard:
             sinks.append(TensorBoard(folder, names, self.group.step))
         if self.options.wandb is not None:
-            sinks.append(WeightsAndBiases(folder, names, self.options.wandb))
+            described = {number: self.session.runs[number].describe() for number in self.group.numbers}
+            sinks.append(WeightsAndBiases(folder, described, self.options.wandb))
         return sinks
 
     def train(self) -> None:
