@@ -1,6 +1,7 @@
 """The table of results: each run once, whatever happens."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -109,3 +110,17 @@ def test_an_empty_folder_has_no_results(tmp_path):
     assert read_rows(tmp_path) == [] and read_index(tmp_path).runs == {}
     with pytest.raises(DataError, match="nothing to collect"):
         collect(tmp_path)
+
+
+def test_status_and_collecting_need_neither_jax_nor_simulators(folder):
+    pytest.importorskip("tyro")
+    blocked = ("jax", "equinox", "optax", "gymnasium", "mujoco", "ray")
+    program = f"""
+import sys; sys.modules.update(dict.fromkeys({blocked!r}))
+from rewind.cli import main
+main(["paper", "status", "--json", "--out", {str(folder)!r}])
+main(["paper", "collect", "--out", {str(folder)!r}])
+main(["paper", "run", "--dry-run", "--tables", "2", "--out", {str(folder)!r}])
+"""
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert '"hours_left"' in printed and "3 runs, 4 evaluations" in printed and "rewind/antmaze-umaze-v0" in printed

@@ -20,6 +20,7 @@ from tests.helpers import make
 
 from rewind import RewindError, UsageError
 from rewind.cli import main
+from rewind.experiments.paper import job
 from rewind.experiments.paper.clock import Deadline, parse_duration
 from rewind.experiments.paper.definitions import Choice, in_order, load_definitions
 from rewind.experiments.paper.job import JobOptions, describe
@@ -177,6 +178,18 @@ def test_work_on_a_configuration_that_has_changed_starts_anew(tmp_path, runs, wh
     assert figures(tmp_path) == [each for each in figures(whole) if each["run"] in {spec.run for spec in runs[:3]}]
 
 
+def test_runs_that_do_not_fit_into_memory_can_be_given_smaller_groups(tmp_path, runs, monkeypatch):
+    def too_much(*arguments):
+        raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate")
+
+    monkeypatch.setattr(job, "train", too_much)
+    with pytest.raises(RewindError, match="3 runs of td3_bc do not fit into the device's memory"):
+        Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert Runner(tmp_path, runs, Deadline(), OPTIONS).begun_group(runs) == runs[:3]
+    smaller = Runner(tmp_path, runs, Deadline(), replace(OPTIONS, runs_per_group=1))
+    assert smaller.begun_group(runs) == [] and smaller.new_group(runs) == runs[:1]
+
+
 def test_data_that_cannot_be_had_is_left_out_and_said_at_the_end(tmp_path, runs, whole):
     missing = RunSpec(str(tmp_path / "missing.npz"), settings=runs[0].settings, steps=STEPS)
     with pytest.raises(RewindError, match=r"missing.npz was left out: "):
@@ -256,6 +269,14 @@ def test_rows_are_gathered_after_every_group_for_a_machine_that_may_vanish(tmp_p
     runner = Runner(out, runs, Deadline(), RunnerOptions(jsonl=tmp_path / "home.jsonl"))
     runner.finish([runs[0]], [row("new", group="new")])
     assert len({each["run"] for each in read_jsonl(tmp_path / "home.jsonl")}) == 7
+
+
+def test_other_data_under_the_same_name_is_noticed(tmp_path, runs, capsys):
+    runner = Runner(tmp_path, runs, Deadline(), OPTIONS)
+    runner.finish([runs[0]], [row("a", group="a", data_fingerprint="before")])
+    assert "other data" not in capsys.readouterr().out
+    runner.finish([runs[1]], [row("b", group="b", data_fingerprint="after")])
+    assert "hopper-medium-v2 is now other data (after) than that of earlier results (before)" in capsys.readouterr().out
 
 
 def test_durations():

@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from rewind.errors import UsageError
 from rewind.files import write_json
-from rewind.training.group import Group
-from rewind.training.scoring import evaluation
-from rewind.training.train import Evaluate, Figures
+
+if TYPE_CHECKING:  # telling the time needs no JAX
+    from rewind.training.group import Group
+    from rewind.training.train import Evaluate, Figures
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 SAVING = 10.0  # seconds kept for the checkpoint and the way out
@@ -84,6 +85,8 @@ class Clock:
 
     def later(self, group: Group, step: int) -> Callable[[], Figures]:
         """The same beside the training."""
+        from rewind.training.scoring import evaluation
+
         play = evaluation(self._judge, group, step)
         np.asarray(group.engine.alive)  # waits until the device is so far, not just its orders
         self._trained(step)

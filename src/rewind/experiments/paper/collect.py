@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from rewind.data.lock import only_one
 from rewind.errors import DataError
 from rewind.experiments.paper.index import index_of, write_index
 from rewind.experiments.paper.results import Row, group_files, read_jsonl, read_rows, unique, write_jsonl, write_parquet
@@ -17,14 +18,17 @@ def collect(folder: Path, more: Iterable[Path] = ()) -> list[Row]:
 
     more: files of rows from other machines
     """
-    folded = group_files(folder)
-    rows = unique([*read_rows(folder), *(row for path in more for row in read_jsonl(path))])
-    if not rows:
+    added = [row for path in more for row in read_jsonl(path)]
+    if not added and not read_rows(folder):
         raise DataError(f"no finished groups in {folder / 'groups'}: there is nothing to collect")
-    write_parquet(folder, rows)
-    write_index(folder, index_of(rows))
-    for done in folded:
-        done.unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with only_one(folder / "results.parquet"):
+        folded = group_files(folder)
+        rows = unique([*read_rows(folder), *added])
+        write_parquet(folder, rows)
+        write_index(folder, index_of(rows))
+        for done in folded:
+            done.unlink(missing_ok=True)
     return rows
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import rewind
 from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
-from rewind.errors import DataError, UsageError
+from rewind.errors import DataError, RewindError, UsageError
 from rewind.experiments.paper.clock import Clock, Deadline
 from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import RunSpec, group_name
@@ -76,7 +76,15 @@ def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, opti
         "record": {"episodes": first.episodes, "environment": scorer.environment},
     }  # fmt: skip
     with clock, jax.default_device(find_device(options.device)):
-        trained = _resumed(data, runs, clock, folder, settings)
+        try:
+            trained = _resumed(data, runs, clock, folder, settings)
+        except RuntimeError as error:  # what JAX raises, among much else, for memory
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            raise RewindError(
+                f"{len(specs)} runs of {first.algorithm} do not fit into the device's memory together: "
+                f"--runs-per-group {max(1, len(specs) // 2)}"
+            ) from error
     return [row for spec, result in zip(specs, trained, strict=True) for row in _rows(spec, result, specs, data, clock)]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,7 @@ from rewind.progress import say
 from rewind.training import Stopped
 
 RETRIES = 5  # of a group whose worker dies
+PATIENCE = 10.0  # seconds for a cluster to answer
 
 
 class RayRunner(Runner):
@@ -108,13 +110,21 @@ def train_there(request: str) -> str:
     return json.dumps({"rows": rows})
 
 
+def _knock(address: str) -> None:
+    """Where nobody answers, Ray itself would try for minutes."""
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+
+
 @contextmanager
 def cluster(address: str) -> Iterator[Any]:
     """A connection to a cluster."""
     ray = require("ray", "ray")
     try:
+        _knock(address)
         ray.init(address=address, include_dashboard=False if address == "local" else None, log_to_driver=False)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(
             f"no Ray cluster at {address!r} ({str(error).splitlines()[0]}); `ray start --head` starts one, "
             "--ray local uses this machine alone"

@@ -114,9 +114,10 @@ class Runner:
         return []
 
     def begun_group(self, left: Sequence[RunSpec]) -> Group:
-        """One that an earlier call has left, where any of its runs is wanted."""
-        wanted = {spec.run for spec in left}
-        return next((each for each in begun(self.out) if wanted & {spec.run for spec in each}), [])
+        """One that an earlier call has left: some of its runs are wanted, and it is not larger than groups may be."""
+        wanted, most = {spec.run for spec in left}, self.options.runs_per_group
+        groups = (each for each in begun(self.out) if len(each) <= most)
+        return next((each for each in groups if wanted & {spec.run for spec in each}), [])
 
     def new_group(self, left: Sequence[RunSpec]) -> Group:
         """Of these runs; none where the time that is left is too short to be worth it."""
