@@ -196,6 +196,11 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as error:  # a file that cannot be read or written
+        if error.filename is None:
+            raise
+        print(f"rewind: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("rewind: stopped", file=sys.stderr)
         sys.exit(130)

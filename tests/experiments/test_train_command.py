@@ -157,6 +157,9 @@ def test_numbers_are_swept_and_shapes_set(points, tmp_path):
         (["--betas", "2"], "--betas has 2; expected numbers from 0 to 1"),
         (["--betas", "paper"], "the paper gives no beta"),
         (["--seeds", "1", "1"], "--seeds is 1 1; expected different values"),
+        (["--seeds", "-1"], "--seeds has -1; expected 0 or more"),
+        (["--evaluation-seed", "-2"], "--evaluation-seed has -2; expected 0 or more"),
+        (["--hidden", "8", "0"], "hidden is (8, 0); expected sizes of at least 1"),
         (["--steps", "0"], "--steps is 0"),
         (["--steps", "5"], "expected a multiple of the agent's period"),
         (["--rewards", "minus_ones"], "unknown reward transform 'minus_ones': did you mean 'minus_one'"),
@@ -170,6 +173,19 @@ def test_bad_input_is_one_line_that_says_what_to_do(points, tmp_path, capsys, ar
     given = [] if "--steps" in arguments else ["--steps", "10"]
     assert message in fails(capsys, "--dataset", points, "--out", tmp_path / "run", *TINY, *given, *arguments)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_where_training_could_not_begin_is_as_good_as_new(points, tmp_path, capsys):
+    arguments = ["--dataset", points, "--out", tmp_path, "--env", "none", "--steps", "4", *TINY]
+    assert "block is 7; expected a multiple" in fails(capsys, *arguments, "--block", "7")
+    run(*arguments)
+    assert "resume it" in fails(capsys, *arguments)
+
+
+def test_a_folder_that_cannot_be_is_one_line(points, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    error = fails(capsys, "--dataset", points, "--out", tmp_path / "file", "--env", "none", "--steps", "4", *TINY)
+    assert f"{tmp_path / 'file'}: File exists" in error
 
 
 def test_an_unknown_data_set_is_one_line_with_the_nearest(tmp_path, capsys):

@@ -110,8 +110,8 @@ def _bring(known: Entry, target: Path, mirror: str | None, progress: bool | Prog
     raise DownloadError(
         f"could not get {known.file} ({known.name}):\n"
         + "".join(f"  {line}\n" for line in tried)
-        + f"Put the file at {target} by hand, name it with --from PATH, or name a mirror's base address "
-        "with --mirror or $REWIND_MIRROR. The nearest set that needs no network is "
+        + f"Put the file at {target} by hand, or use: rewind data get {known.name} --from PATH, "
+        "or --mirror with a mirror's base address, or $REWIND_MIRROR. The nearest set that needs no network is "
         f"{known.rebuilt} (Rewind's own data, not D4RL's)."
     )
 

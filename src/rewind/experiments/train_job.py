@@ -125,8 +125,8 @@ def _judge(options: EvaluationOptions, environment: str | None, data: Trajectori
 
 def _check_numbers(command: Train) -> None:
     """What would be noticed late, or not at all."""
-    counts = {"steps": command.agent.steps, "batch-size": command.agent.batch_size}
-    counts["episodes"] = command.evaluation.episodes
+    options = command.evaluation
+    counts = {"steps": command.agent.steps, "batch-size": command.agent.batch_size, "episodes": options.episodes}
     for name, count in counts.items():
         if count < 1:
             raise UsageError(f"--{name} is {count}; expected at least 1")
@@ -135,6 +135,9 @@ def _check_numbers(command: Train) -> None:
     for name, values in several.items():
         if not values or len(set(values)) < len(values):
             raise UsageError(f"--{name} is {' '.join(map(str, values)) or 'empty'}; expected different values")
+    for name, seeds in (("seeds", command.agent.seeds), ("evaluation-seed", (options.evaluation_seed,))):
+        if min(seeds) < 0:
+            raise UsageError(f"--{name} has {min(seeds)}; expected 0 or more")
     for beta in command.agent.betas:
         if not isinstance(beta, str) and not 0.0 <= beta <= 1.0:
             raise UsageError(f"--betas has {beta:g}; expected numbers from 0 to 1, or 'paper'")

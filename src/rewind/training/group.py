@@ -149,7 +149,7 @@ def check_data(data: Trajectories, run: Run, batch_size: int) -> None:
         row = int(np.abs(data.actions).max(axis=1).argmax())
         raise DataError(
             f"an action of {largest:g} at row {row} is outside [-{bound:g}, {bound:g}], where the policy lives; "
-            "clip or scale the actions"
+            f"clip or scale the actions, or let it live there: max_action={np.ceil(100 * largest) / 100:g}"
         )
     if batch_size > data.rows:
         raise UsageError(f"batch_size is {batch_size:,}, more than the {data.rows:,} rows of the data")

@@ -157,6 +157,8 @@ def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
     for name in settings:
         if name not in fields:
             raise unknown_name(f"setting of {algorithm}", name, fields)
+    if any(size < 1 for size in settings.get("hidden", ())):
+        raise UsageError(f"hidden is {tuple(settings['hidden'])}; expected sizes of at least 1")
 
 
 def _width(array: Any) -> int:

@@ -95,8 +95,9 @@ class Options:
         for name in ("steps", "batch_size", "log_every"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected at least 1")
-        if self.evaluate_every < 0:
-            raise UsageError(f"evaluate_every is {self.evaluate_every}; expected 0 or more")
+        for name in ("evaluate_every", "checkpoint_minutes"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} is {getattr(self, name)}; expected 0 or more")
         if self.resume and self.out is None:
             raise UsageError("resume needs the folder to resume from: out=...")
         if self.out is not None:
@@ -206,9 +207,12 @@ class _Session:
         }
 
     def _prepare_folder(self, out: Path) -> None:
-        """A new folder gets the configuration; an old one must hold the same, and is only touched to resume."""
+        """A new folder gets the configuration; an old one must hold the same, and is only touched to resume.
+
+        One in which no training has begun, because that failed at the last moment, counts as new.
+        """
         path = out / "config.json"
-        if path.exists():
+        if path.exists() and any(out.glob("group-*")):
             saved = json.loads(path.read_text(encoding="utf-8"))
             now = json.loads(json.dumps(self.config))
             changed = list(differences(saved["config"], now))
