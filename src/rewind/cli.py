@@ -133,6 +133,7 @@ class Paper:
         | Annotated[paper_commands.PaperCollect, command("collect")]
         | Annotated[paper_commands.PaperList, command("list")]
         | Annotated[paper_commands.PaperSettings, command("settings")]
+        | Annotated[paper_commands.PaperBeside, command("beside")]
     )
 
     def run(self) -> None:

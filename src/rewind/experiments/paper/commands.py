@@ -138,6 +138,29 @@ class PaperList(Chosen):
 
 
 @dataclass
+class PaperBeside:
+    """Write scores on rebuilt data beside those on D4RL's as a Markdown page."""
+
+    results: Path = Path("results/paper")
+    """Folder of results."""
+    cards: Path = Path("docs/data_cards/cards.json")
+    """Figures of the data cards."""
+    out: Path = Path("docs/rebuilt_scores.md")
+    """The page."""
+
+    def run(self) -> None:
+        from rewind.experiments.paper.results import read_rows
+        from rewind.files import whole_file
+        from rewind.report.paper.beside import behaviour_scores, beside
+        from rewind.report.paper.runs import Results, runs_of
+
+        page = beside(Results(runs_of(read_rows(self.results)), "rewind"), behaviour_scores(self.cards))
+        with whole_file(self.out) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        print(f"wrote {self.out}")
+
+
+@dataclass
 class PaperSettings:
     """The hyper-parameters of the paper's data sets, as shipped."""
 
