@@ -19,7 +19,8 @@ def test_ours_stand_beside_the_papers_and_what_is_missing_is_said(tmp_path):
     only_td3_bc = [row for row in hopper if row["algorithm"] == "td3_bc"]
     lines = variants(beside(Results(runs_of(only_td3_bc), "rewind"), behaviour_scores(tmp_path / "cards.json")))
     assert lines["rewind/hopper-medium-v0", "TD3+BC", "Baseline"] == [
-        "rewind/hopper-medium-v0", "44.3, 32.4", "TD3+BC", "Baseline", "59.3", "60.5 ± 5.8", "**65.0 ± 0.0** (65 65)", "2",
+        "rewind/hopper-medium-v0", "44.3, 32.4", "TD3+BC", "Baseline",
+        "59.3", "60.5 ± 5.8", "**65.0 ± 0.0** (65 65)", "2",
     ]  # fmt: skip
     assert lines["rewind/hopper-medium-v0", "IQL", "Baseline"][-2:] == ["not run yet", "0"]
     assert lines["rewind/antmaze-medium-play-v0", "TD3+BC", "Weighted, β 0.98"][5] == "71.1 ± 9.2"

@@ -20,7 +20,7 @@ HEAD = """# Rebuilt data, tried
 TD3+BC and IQL on [rebuilt sets](rebuilt_data.md), by the paper's protocol: one million steps, the mean of five
 evaluations of 10 episodes at 996k, 997k ... 1,000k steps, then mean and standard deviation over seeds, and each seed's
 score. Beside it, **on D4RL's own data**, what the paper reports, and what the algorithms' own papers do ("original", as
-the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose mean score stands
+the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose score stands
 first.
 
 Written by `rewind paper beside`, from `results/paper`{devices}.
