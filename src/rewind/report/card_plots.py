@@ -18,7 +18,7 @@ from rewind.report.inspect_plot import histogram
 from rewind.report.maze_plot import draw_goals, draw_maze
 
 Array = NDArray[Any]
-DPI, COLOURS = 80, 128  # a page of these should load at once
+DPI, COLOURS = 100, 256  # a page of these should load at once
 
 
 def draw_card(data: Trajectories, recipe: Recipe, path: Path) -> None:
@@ -48,11 +48,12 @@ def _maze_card(data: Trajectories, recipe: Recipe) -> Any:
     way = recipe.maze
     assert way is not None
     maze, cell = find_maze(way.maze), CELL if "AntMaze" in recipe.environment else 1.0
-    figure = new_figure(12.0, 4.2)
-    figure.set_layout_engine("constrained")
-    places, lengths = figure.subplots(1, 2, width_ratios=(1.4, 1.0))
-    draw_maze(places, maze, cell)
     left, right, bottom, top = maze.bounds(cell)
+    width = 3.2 * (right - left) / (top - bottom) + 1.6
+    figure = new_figure(width + 4.6, 4.2)
+    figure.set_layout_engine("constrained")
+    places, lengths = figure.subplots(1, 2, width_ratios=(width, 4.6))
+    draw_maze(places, maze, cell)
     edges = [np.arange(low, high + cell / 8, cell / 8) for low, high in ((left, right), (bottom, top))]
     counts, *_ = np.histogram2d(data.observations[:, 0], data.observations[:, 1], edges)
     shown = np.ma.masked_equal(np.log10(np.maximum(counts, 1.0)).T, 0.0)

@@ -122,7 +122,7 @@ def _compared(figures: dict[str, Any], theirs: Published | None) -> Rows:
 
 
 def _score(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
+    return "-" if value is None else f"{value:.1f}".replace("-0.0", "0.0")
 
 
 def _percent(value: float | None) -> str | None:

@@ -60,6 +60,8 @@ def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str
     axes.vlines(median, 0, top, color=INK, linestyle="--", linewidth=1, label=f"median {median:,.5g}")
     axes.set_ylim(0, top * 1.35)  # room for the legend
     axes.yaxis.get_major_locator().set_params(integer=True)
+    if len(edges) == 2:  # all are equal
+        axes.set(xticks=[values[0]], xlim=(edges[0] - 4.0, edges[1] + 4.0))
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
 
