@@ -81,17 +81,19 @@ def card(recipe: Recipe, figures: dict[str, Any]) -> str:
     """The page of one data set."""
     known = known_entry(recipe.name)
     theirs = None if known is None else published(known.name)
-    title = f"# {recipe.name}\n\n{_warning(theirs)}\n\n![{recipe.name}]({_stem(recipe.name)}.png)"
+    title = f"# {recipe.name}\n\n{_warning(recipe, theirs)}\n\n![{recipe.name}]({_stem(recipe.name)}.png)"
     sections = [title, _table(_compared(figures, theirs)), _table(_spreads(figures)), _made(recipe, figures)]
     return "\n\n".join(sections) + "\n"
 
 
-def _warning(theirs: Published | None) -> str:
+def _warning(recipe: Recipe, theirs: Published | None) -> str:
     if theirs is None:
         return "**Made by Rewind**, in an environment of its own. D4RL has no such set."
+    given = recipe.policies == (GIVEN,)
+    by, other = ("a policy it was given", "") if given else ("policies of its own", "other policies, ")
     return (
-        f"**Rebuilt by Rewind from policies of its own. This is not D4RL's `{theirs.name}`**: same environment, same "
-        "recipe, other policies, other data. Never report results on one as results on the other."
+        f"**Rebuilt by Rewind from {by}. This is not D4RL's `{theirs.name}`**: same environment, same recipe, "
+        f"{other}other data. Never report results on one as results on the other."
     )
 
 
@@ -140,7 +142,7 @@ def _made(recipe: Recipe, figures: dict[str, Any]) -> str:
     made = figures["made"]
     policies = ", ".join(_policy(one) for one in made["policies"])
     facts = {
-        "made by": f"`rewind data build {recipe.name}`",
+        "made by": f"`rewind data build {recipe.name}{' --policy FILE' if recipe.policies == (GIVEN,) else ''}`",
         "evaluated on": f"`{recipe.environment}`, {recipe.horizon:,} steps",
         "policies": policies,
         "seed, recipe": f"{made['seed']}, version {made['recipe_version']}",
