@@ -11,7 +11,7 @@ BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
 STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 CONSTRAINTS ?= constraints/integrations.txt
 
-.PHONY: help demo test test-long test-integrations lint types bench pictures clean
+.PHONY: help demo test test-long test-integrations test-ray lint types bench pictures clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,10 @@ $(STAMP_INTEGRATIONS): pyproject.toml $(CONSTRAINTS)
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
 	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
+
+test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
+	$(BIN)/python -m pip install --quiet -e '.[dev,ray]'
+	$(BIN)/python -m pytest -m "long or not long" tests/experiments/paper/test_ray.py
 
 lint: $(STAMP)  ## ruff: style and format
 	$(BIN)/ruff check .

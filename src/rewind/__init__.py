@@ -1,6 +1,6 @@
 """Rewind: a replay memory for offline reinforcement learning that plays logged trajectories backward."""
 
-from rewind.data import Trajectories
+from rewind.data import Trajectories, load
 from rewind.errors import DataError, MissingExtra, RewindError, UsageError
 from rewind.memory import Batch, Plan, PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.policy import Policy, load_policy
@@ -21,6 +21,7 @@ __all__ = [
     "UniformReplay",
     "UsageError",
     "WeightedTarget",
+    "load",
     "load_policy",
     "weighted_target",
 ]

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rewind
+from rewind.behaviour import training_commands
+from rewind.behaviour.commands import DataBuild
+from rewind.behaviour.training_commands import BehaviourList, BehaviourShip, BehaviourTrain, BehaviourWalker
 from rewind.bench.determinism import BenchDeterminism
 from rewind.bench.envs import BenchEnvs
 from rewind.bench.evaluation import BenchEvaluation
@@ -22,10 +25,13 @@ from rewind.data import commands as data_commands
 from rewind.errors import RewindError, require
 from rewind.experiments.commands import Toy
 from rewind.experiments.demo_command import Demo
+from rewind.experiments.paper import commands as paper_commands
 from rewind.experiments.train_command import Train
+from rewind.report import commands as report_commands
 from rewind.report import policy_commands
 from rewind.report.commands import Mazes, Sweeps
 from rewind.report.policy_commands import Watch
+from rewind.report.results_command import Report
 
 if TYPE_CHECKING:
     import tyro
@@ -55,6 +61,13 @@ class Export(policy_commands.Export):
 
 
 @dataclass
+class DataCards(report_commands.DataCards):
+    """Write a page for each rebuilt data set, beside D4RL's published figures; builds what is not there."""
+
+    names: tyro.conf.Positional[tuple[str, ...]] = ()
+
+
+@dataclass
 class Data:
     """Data sets: what is known, what is here, how to get it."""
 
@@ -62,6 +75,31 @@ class Data:
         Annotated[data_commands.DataList, command("list")]
         | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.DataInfo], command("info")]
         | Annotated[tyro.conf.PositionalRequiredArgs[DataGet], command("get")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[DataBuild], command("build")]
+        | Annotated[DataCards, command("cards")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
+@dataclass(frozen=True)
+class BehaviourCurves(training_commands.BehaviourCurves):
+    """Draw how behaviour policies learned: returns of the training episodes against steps."""
+
+    curves: tyro.conf.Positional[tuple[Path, ...]] = ()
+
+
+@dataclass
+class Behaviour:
+    """Policies that data sets are made with: train them, choose them, look at them."""
+
+    command: (
+        Annotated[BehaviourList, command("list")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[BehaviourTrain], command("train")]
+        | Annotated[tyro.conf.PositionalRequiredArgs[BehaviourShip], command("ship")]
+        | Annotated[BehaviourCurves, command("curves")]
+        | Annotated[BehaviourWalker, command("walker")]
     )
 
     def run(self) -> None:
@@ -85,17 +123,37 @@ class Bench:
         self.command.run()
 
 
+@dataclass
+class Paper:
+    """The paper, rerun: its tables as data, a runner that survives, one table of results."""
+
+    command: (
+        Annotated[paper_commands.PaperRun, command("run")]
+        | Annotated[paper_commands.PaperStatus, command("status")]
+        | Annotated[paper_commands.PaperCollect, command("collect")]
+        | Annotated[paper_commands.PaperList, command("list")]
+        | Annotated[paper_commands.PaperSettings, command("settings")]
+        | Annotated[paper_commands.PaperBeside, command("beside")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
 Command = (
     Annotated[Demo, command("demo")]
     | Annotated[Train, command("train")]
     | Annotated[tyro.conf.PositionalRequiredArgs[Watch], command("watch")]
     | Annotated[Export, command("export")]
+    | Annotated[tyro.conf.PositionalRequiredArgs[Report], command("report")]
     | Annotated[Toy, command("toy")]
     | Annotated[Sweeps, command("sweeps")]
     | Annotated[Mazes, command("mazes")]
     | Annotated[tyro.conf.PositionalRequiredArgs[data_commands.Inspect], command("inspect")]
     | Annotated[Data, command("data")]
+    | Annotated[Behaviour, command("behaviour")]
     | Annotated[Bench, command("bench")]
+    | Annotated[Paper, command("paper")]
 )
 
 

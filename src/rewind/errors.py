@@ -30,6 +30,10 @@ class DownloadError(RewindError, OSError):
     """A published file could not be had, or not be kept."""
 
 
+class CacheError(RewindError, OSError):
+    """What was made cannot be kept."""
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import `module`, or say which extra brings it."""
     try:

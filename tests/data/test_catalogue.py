@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rewind.data.catalogue import catalogue, entry, label, normalised_score
+from rewind.behaviour.recipes import recipes
+from rewind.data.catalogue import catalogue, entry, known_entry, label, normalised_score
 from rewind.data.commands import DataInfo, DataList
 from rewind.errors import UsageError
 
@@ -57,11 +58,6 @@ PAPER_ALPHA = {
     "pen-expert-v1": 0.25,
     "hammer-expert-v1": 0.25,
     "door-expert-v1": 0.25,
-}
-REBUILT = {
-    *(f"rewind/{task}-{kind}-v0" for task in MUJOCO for kind in KINDS),
-    *(f"rewind/antmaze-{maze}-v0" for maze in MAZES),
-    *(f"rewind/{hand}-expert-v0" for hand in HANDS),
 }
 
 
@@ -145,10 +141,23 @@ def test_antmaze_v0_needs_the_jump_test_and_all_antmaze_the_merge():
 
 def test_the_nearest_rebuilt_set_can_be_rebuilt_is_of_the_same_task_and_bears_its_own_name():
     for known in catalogue().values():
-        assert known.rebuilt in REBUILT
+        assert known.rebuilt in recipes()
         assert known.rebuilt.removeprefix("rewind/").split("-")[0] == known.name.split("-")[0]
         same = f"rewind/{re.sub('-v[0-9]$', '-v0', known.name)}"
-        assert known.rebuilt == same or same not in REBUILT
+        assert known.rebuilt == same or same not in recipes()
+
+
+def test_a_rebuilt_set_goes_by_the_d4rl_set_of_the_same_name():
+    for rebuilt, stands_for in (
+        ("rewind/hopper-medium-v0", "hopper-medium-v2"),
+        ("rewind/hopper-random-v0", "hopper-random-v2"),
+        ("rewind/antmaze-umaze-diverse-v0", "antmaze-umaze-diverse-v0"),
+        ("rewind/pen-expert-v0", "pen-expert-v1"),
+    ):
+        assert known_entry(rebuilt) is entry(stands_for)
+    assert known_entry("hopper-medium-v2") is entry("hopper-medium-v2")
+    assert known_entry("rewind/pointmaze-large-v0") is None is known_entry("somebody/hopper-medium-v0")
+    assert known_entry(None) is None
 
 
 def test_reference_scores_are_0_and_100_and_in_between_it_is_linear():
@@ -176,6 +185,13 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     assert [one["name"] for one in written] == [known.name for known in of_suite("adroit")]
     assert all(one["name"] in printed for one in written)
     assert [one["name"] for one in written if one["here"]] == ["pen-human-v1"]
+    made = json.loads((tmp_path / "list.json").read_text())["rebuilt"]
+    assert {one["name"] for one in made} == {f"rewind/{hand}-expert-v0" for hand in HANDS}
+    assert all(one["name"] in printed and not one["here"] for one in made)
+    DataInfo("rewind/hopper-medium-v0", json=tmp_path / "info.json").run()
+    figures = json.loads((tmp_path / "info.json").read_text())
+    assert figures["bears the name of"] == "hopper-medium-v2" and figures["iql"]["rewards"] == "return_range"
+    assert re.search(r"^size +1,000,000$", capsys.readouterr().out, re.MULTILINE)
     DataInfo("hopper-medium-v2", json=tmp_path / "info.json").run()
     figures = json.loads((tmp_path / "info.json").read_text())
     assert figures["iql"] == {"rewards": "return_range", "normalise_states": True, "tau": 0.7, "beta": 3.0}

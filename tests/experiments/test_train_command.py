@@ -93,6 +93,9 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
     longer = json.loads((out / "results.json").read_text())["runs"]
     assert longer[0]["curve"]["steps"] == [20, 40, 60]
     assert longer[0]["curve"]["scores"][:2] == first[0]["curve"]["scores"]
+    main(["report", str(out)])
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Training report" in page and "Avg. reward" in page
     policy = rewind.load_policy(longer[0]["policy"])
     assert policy.environment == "rewind/PointMaze-umaze-v0" and policy(np.zeros((5, 4))).shape == (5, 2)
 
@@ -111,16 +114,16 @@ def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path)
 
 
 def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypatch):
-    played = Scorer.play
+    played = Scorer._figures
 
-    def interrupted(self, group, seeds):
+    def interrupted(self, act, seeds):
         os.kill(os.getpid(), signal.SIGINT)
-        return played(self, group, seeds)
+        return played(self, act, seeds)
 
     arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
     arguments += ["--evaluate-every", "20"]
     with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
-        patch.setattr(Scorer, "play", interrupted)
+        patch.setattr(Scorer, "_figures", interrupted)
         run(*arguments, "--steps", "40")
     assert stop.value.code == 130
     assert "stopped at step 20 of 40" in capsys.readouterr().err

@@ -239,8 +239,11 @@ def test_metrics_go_to_weights_and_biases_when_asked(tmp_path, monkeypatch):
         def init(self, **settings):
             number = len(calls)
             calls.append({**settings, "logged": [], "finished": False})
-            log = lambda numbers, step: calls[number]["logged"].append((step, numbers))  # noqa: E731
-            return SimpleNamespace(log=log, finish=lambda: calls[number].update(finished=True))
+            return SimpleNamespace(
+                log=calls[number]["logged"].append,
+                define_metric=lambda names, step_metric: calls[number].update(axis=step_metric),
+                finish=lambda: calls[number].update(finished=True),
+            )
 
     monkeypatch.setitem(sys.modules, "wandb", Wandb("wandb"))
     out = tmp_path / "run"
@@ -251,8 +254,8 @@ def test_metrics_go_to_weights_and_biases_when_asked(tmp_path, monkeypatch):
     assert len({call["id"] for call in first}) == len(first)
     assert [call["config"] for call in first] == [run.describe() for run in described()]
     assert all(call["finished"] and call["project"] == "mine" and call["resume"] == "allow" for call in calls)
-    assert [step for step, _ in first[0]["logged"]] == [50, 100] and [step for step, _ in resumed[0]["logged"]] == [150]
-    assert np.isfinite(first[0]["logged"][0][1]["q"])
+    assert [[line["step"] for line in call["logged"]] for call in (first[0], resumed[0])] == [[50, 100], [150]]
+    assert np.isfinite(first[0]["logged"][0]["q"]) and first[0]["axis"] == "step"
 
 
 def test_a_logger_that_is_not_installed_is_named_before_anything_is_written(tmp_path, monkeypatch):

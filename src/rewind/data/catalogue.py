@@ -90,6 +90,16 @@ class Entry:
     paper: bool = False
     beta: float | None = None
 
+    def numbers(self, algorithm: str) -> dict[str, float]:
+        """The paper's hyper-parameters for this set by the names of the agent's fields; empty where it gives none."""
+        edac = self.edac
+        numbers: dict[str, dict[str, float | None]] = {
+            "td3_bc": {"alpha": self.td3_bc.alpha},
+            "iql": {"expectile": self.iql.tau, "temperature": self.iql.beta},
+            "edac": {} if edac is None else {"ensemble": edac.critics, "eta": edac.eta},
+        }
+        return {name: value for name, value in numbers.get(algorithm, {}).items() if value is not None}
+
 
 @cache
 def catalogue() -> Mapping[str, Entry]:
@@ -133,9 +143,26 @@ def label(name: str) -> Label:
     return entry(name).label
 
 
+def known_entry(name: str | None) -> Entry | None:
+    """What is known of a data set: a catalogued one's entry, or that of the D4RL set a rebuilt one bears the name of.
+
+    `rewind/antmaze-umaze-v0` goes by `antmaze-umaze-v0`, `rewind/hopper-medium-v0` by `hopper-medium-v2`. None for any
+    other name.
+    """
+    room, _, own = (name or "").rpartition("/")
+    if room != "rewind":
+        return catalogue().get(name or "")
+    return next((known for known in catalogue().values() if _unversioned(known.name) == _unversioned(own)), None)
+
+
+def _unversioned(name: str) -> str:
+    return name.rpartition("-v")[0]
+
+
 def known_label(name: str | None) -> Label | None:
     """The label of a catalogued set, or of one that Rewind rebuilds; None for any other name."""
-    return next((known.label for known in catalogue().values() if name in (known.name, known.rebuilt)), None)
+    known = known_entry(name)
+    return None if known is None else known.label
 
 
 def entry_of_file(file: str) -> Entry | None:

@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rewind.behaviour.orders import find_built
+from rewind.behaviour.recipes import Recipe, find_recipe, recipes
 from rewind.data.boundaries import Boundaries
-from rewind.data.catalogue import Entry, catalogue, entry
+from rewind.data.catalogue import Entry, catalogue, entry, known_entry
 from rewind.data.load import load
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import unknown_name
@@ -17,23 +19,27 @@ from rewind.table import table, text
 
 @dataclass
 class DataList:
-    """List the catalogued data sets."""
+    """List the published data sets, and those that Rewind builds itself."""
 
     suite: str | None = None
-    """Only this suite: mujoco, antmaze or adroit."""
+    """Only this suite: mujoco, antmaze, adroit or pointmaze."""
     json: Path | None = None
     """Also write the list to this file, with every figure of every set."""
 
     def run(self) -> None:
-        suites = {known.suite for known in catalogue().values()}
+        suites = {"pointmaze", *(known.suite for known in catalogue().values())}
         if self.suite is not None and self.suite not in suites:
             raise unknown_name("suite", self.suite, suites)
         chosen = [known for known in catalogue().values() if self.suite in (None, known.suite)]
-        print(table([_row(known) for known in chosen]))
-        here = sum(_here(known) for known in chosen)
-        print(f"\n{len(chosen)} data sets, {here} of them in {cache_folder()}")
+        made = [recipe for recipe in recipes().values() if self.suite in (None, _suite(recipe))]
+        sections = {"published": [_row(known) for known in chosen], "rebuilt": [_made_row(recipe) for recipe in made]}
+        for title, rows in sections.items():
+            if rows:
+                here = sum(row["here"] for row in rows)
+                print(f"{table(rows)}\n\n{len(rows)} {title} data sets, {here} of them in {cache_folder()}\n")
         if self.json is not None:
-            write_json(self.json, {"sets": [_figures(known) for known in chosen]})
+            rebuilt = [_made_figures(recipe) for recipe in made]
+            write_json(self.json, {"sets": [_figures(known) for known in chosen], "rebuilt": rebuilt})
 
 
 @dataclass
@@ -41,12 +47,13 @@ class DataInfo:
     """Show everything that is known of one data set, and the paper's settings for it."""
 
     name: str
-    """The data set, for example hopper-medium-v2."""
+    """The data set, for example hopper-medium-v2 or rewind/hopper-medium-v0."""
     json: Path | None = None
     """Also write it to this file."""
 
     def run(self) -> None:
-        figures = _figures(entry(self.name))
+        rebuilt = self.name.startswith("rewind/")
+        figures = _made_figures(find_recipe(self.name)) if rebuilt else _figures(entry(self.name))
         flat = {}
         for key, value in figures.items():
             inner = value if isinstance(value, dict) else {"": value}
@@ -131,3 +138,31 @@ def _row(known: Entry) -> dict[str, Any]:
         "paper": known.paper,
         "here": _here(known),
     }
+
+
+def _suite(recipe: Recipe) -> str:
+    known = known_entry(recipe.name)
+    return "pointmaze" if known is None else known.suite
+
+
+def _made_figures(recipe: Recipe) -> dict[str, Any]:
+    known = known_entry(recipe.name)
+    own = {**asdict(recipe), "bears the name of": None if known is None else known.name, "here": _built(recipe)}
+    return (
+        own if known is None else {**own, "beta": known.beta, "td3_bc": asdict(known.td3_bc), "iql": asdict(known.iql)}
+    )
+
+
+def _made_row(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "name": recipe.name,
+        "made by": ", ".join(recipe.policies),
+        "transitions": recipe.size,
+        "horizon": recipe.horizon,
+        "evaluated on": recipe.environment,
+        "here": _built(recipe),
+    }
+
+
+def _built(recipe: Recipe) -> bool:
+    return bool(find_built(recipe.name))

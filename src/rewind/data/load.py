@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rewind.behaviour.recipes import find_recipe, recipes
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.catalogue import Entry, catalogue, entry_of_file
 from rewind.data.episodes import from_episodes
@@ -15,7 +16,7 @@ from rewind.data.minari_sets import is_minari, load_minari
 from rewind.data.npz import load_npz
 from rewind.data.originals import get
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, UsageError, unknown_name
+from rewind.errors import DataError, RewindError, UsageError, unknown_name
 
 
 def load(
@@ -28,7 +29,8 @@ def load(
     """Trajectories from whatever holds them.
 
     dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; a list of episodes; the path of an .hdf5 or
-        .npz file or of a Minari folder; or the name of a catalogued data set, whose file is brought if it is not here
+        .npz file or of a Minari folder; the name of a catalogued data set, whose file is brought if it is not here;
+        or that of a rebuilt one (`rewind/...`), which is built if it is not here
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
     keys: for dict observations (Minari), the keys to put side by side, in this order
@@ -57,6 +59,11 @@ def _load_named(name: str, rule: dict[str, Any], keys: Sequence[str] | None) -> 
     if name in catalogue():
         _leave_out(keys=keys)
         return _load_catalogued(get(name), catalogue()[name], rule)
+    if name in recipes():
+        _leave_out(**rule, keys=keys)
+        from rewind.behaviour.build import load_rebuilt  # simulators are needed only where data is made
+
+        return load_rebuilt(name)
     path = Path(name).expanduser()
     if path.is_dir():
         _leave_out(**rule)
@@ -74,8 +81,13 @@ def _load_named(name: str, rule: dict[str, Any], keys: Sequence[str] | None) -> 
         raise DataError(f"no file or folder {path}")
     if "/" in name:
         _leave_out(**rule)
-        return load_minari(name, keys)
-    raise unknown_name("data set", name, catalogue())
+        try:
+            return load_minari(name, keys)
+        except RewindError:
+            if name.startswith("rewind/"):
+                find_recipe(name)  # which says what there is
+            raise
+    raise unknown_name("data set", name, [*catalogue(), *recipes()], where="known: rewind data list")
 
 
 def _load_catalogued(path: Path, known: Entry, rule: dict[str, Any]) -> Trajectories:

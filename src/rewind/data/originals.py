@@ -11,25 +11,17 @@ In the cache folder, for a data set whose file is F:
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
 import shutil
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from rewind.data.catalogue import Entry, entry
+from rewind.data.lock import only_one
 from rewind.data.transfer import Progress, TransferError, forget, progress_bar, transfer
 from rewind.errors import DataError, DownloadError, UsageError
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 
 def cache_folder() -> Path:
@@ -59,7 +51,7 @@ def get(
         given = None if source is None else _given(known, Path(source).expanduser())
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with _only_one(target):
+            with only_one(target):
                 if given is not None:
                     _adopt(given, target)
                 elif not target.is_file():  # another process may have been faster
@@ -210,27 +202,3 @@ def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
             f"Delete it and {_record_of(target).name}, then: rewind data get {name}"
         )
     return _record(target, record["origin"], record["sha256"]) if touched and writable else record
-
-
-@contextlib.contextmanager
-def _only_one(target: Path) -> Iterator[None]:
-    """One process at a time brings a file; the others wait, and then find it."""
-    with target.with_name(f".{target.name}.lock").open("w") as file:
-        if not _lock(file):
-            print(f"waiting for another process that is getting {target.name}", file=sys.stderr)
-            while not _lock(file):
-                time.sleep(0.2)
-        yield
-
-
-def _lock(file: IO[str]) -> bool:
-    """Whether the lock is held now; closing the file gives it back."""
-    try:
-        if sys.platform == "win32":
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        # Some cluster file systems know no locks: go on, rather than refuse to work there at all.
-        return error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
-    return True

@@ -145,6 +145,18 @@ class Trajectories:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all arrays: two data sets with the same digest are the same, whatever their name and notes."""
+        digest = hashlib.sha256()
+        names = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
+        for name in (*names, "inner_terminals"):
+            array = getattr(self, name)
+            if array is not None:
+                digest.update(f"{name} {array.shape} {array.dtype.str}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
     def successors(self, indices: Array) -> Array:
         """The observations after the given rows. A last step without a recorded successor has none: an error."""
         indices = np.asarray(indices)

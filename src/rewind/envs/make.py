@@ -6,7 +6,7 @@ import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rewind.data.catalogue import Entry, catalogue
+from rewind.data.catalogue import Entry, catalogue, known_entry
 from rewind.errors import UsageError, require, unknown_name
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ BROKEN = ("FrankaKitchen", "Fetch", "Hand")  # those that read joints by their n
 
 def known_task(name: str) -> Entry | None:
     """A catalogued data set that is evaluated on `name`: a data set, a rebuilt one, or an environment's id."""
-    for known in catalogue().values():
-        if name in (known.name, known.rebuilt, known.environment):
-            return known
-    return None
+    return known_entry(name) or next((known for known in catalogue().values() if known.environment == name), None)
 
 
 def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) -> VectorEnv[Any, Any, Any]:

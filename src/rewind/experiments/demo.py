@@ -19,7 +19,7 @@ from rewind.report.demo_plots import draw_demo
 from rewind.training import Run, Sampler, Trained, View, make_runs, train
 from rewind.training.policies import save_policies, to_policy
 from rewind.training.results import Variant, interval, score_table, scores, variants
-from rewind.training.scoring import Scorer, telling
+from rewind.training.scoring import Scorer, Telling
 
 Array = NDArray[Any]
 
@@ -48,7 +48,7 @@ def run_demo(command: Demo) -> None:
     runs, names = describe_runs(command, data)
     environment = data.notes["environment"]
     print(f"TD3+BC, {len(runs)} runs of {command.steps:,} steps. Episodes that get from the start to the goal, in %:\n")
-    judge = telling(Scorer(environment, command.episodes), names)
+    judge = Telling(Scorer(environment, command.episodes), names)
     every = max(1, command.steps // POINTS)
     at = tuple(evaluation_steps(command.steps, every))
     steps = command.steps + command.steps % 2

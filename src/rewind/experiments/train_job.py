@@ -31,7 +31,7 @@ from rewind.training.results import (
     scores,
     variants,
 )
-from rewind.training.scoring import Diagnoser, Scorer, telling
+from rewind.training.scoring import Diagnoser, Scorer, Telling
 from rewind.training.train import find_device
 
 POINTS = 20  # of the curve, by default
@@ -50,7 +50,7 @@ def run_job(command: Train) -> None:
         environment = find_environment(command.evaluation.env, data)
         judge = _judge(command.evaluation, environment, data)
         _announce(command, data, runs, environment, out)
-        trained = train(data, runs, telling(judge, names), _options(command, environment, out))
+        trained = train(data, runs, Telling(judge, names), _options(command, environment, out))
         report(command, data, variants(trained, names), trained, environment, out)
 
 

@@ -1,4 +1,4 @@
-"""`rewind sweeps` and `rewind mazes`: pictures for newcomers."""
+"""`rewind sweeps` and `rewind mazes`: pictures for newcomers; `rewind data cards`: pages of the rebuilt data."""
 
 from __future__ import annotations
 
@@ -45,4 +45,20 @@ class Mazes:
 
     def run(self) -> None:
         for path in draw_mazes(MAZES.values(), self.out):
+            print(f"wrote {path}")
+
+
+@dataclass
+class DataCards:
+    """Write a page for each rebuilt data set, beside D4RL's published figures; builds what is not there."""
+
+    names: tuple[str, ...] = ()
+    """The data sets, for example rewind/hopper-medium-v0; default: all."""
+    out: Path = Path("docs/data_cards")
+    """Folder for the pages, their pictures and cards.json."""
+
+    def run(self) -> None:
+        from rewind.report.cards import write_cards  # brings Numba
+
+        for path in write_cards(self.names, self.out):
             print(f"wrote {path}")

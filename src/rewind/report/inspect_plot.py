@@ -24,8 +24,8 @@ def draw(data: Trajectories, found: Inspection, path: str | os.PathLike[str]) ->
     figure_class = require("matplotlib.figure", "plot").Figure  # no global state, no window
     figure = figure_class(figsize=(15, 4.6), layout="constrained")
     lengths, returns, ranks = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
-    _histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
-    _histogram(returns, data.returns, data.terminated, "sum of rewards", "Returns")
+    histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
+    histogram(returns, data.returns, data.terminated, "sum of rewards", "Returns")
     _heat_map(figure, ranks, found)
     figure.suptitle(
         f"{found.name or 'data'}: {found.trajectories:,} trajectories, {found.rows:,} rows, "
@@ -37,7 +37,7 @@ def draw(data: Trajectories, found: Inspection, path: str | os.PathLike[str]) ->
         figure.savefig(temporary, dpi=150)
 
 
-def _histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str) -> None:
+def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str) -> None:
     """Trajectories by value, those that a terminal ended apart from those that were cut."""
     groups = [
         (values[terminated], f"ended by a terminal ({terminated.sum():,})", TERMINAL),

@@ -10,22 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.envs.protocol import EVERY, scored_steps
+from rewind.statistics import interval as interval
 from rewind.table import table
 from rewind.training.scoring import DIAGNOSED
 from rewind.training.train import Trained
 
 Array = NDArray[Any]
-RESAMPLES, COVERED = 10_000, 0.95
-
-
-def interval(values: Any, seed: int = 0) -> tuple[float, float] | None:
-    """The 95% bootstrap interval of a mean, seeds drawn with replacement; None where there is one value."""
-    values = np.asarray(values, np.float64)
-    if len(values) < 2:
-        return None
-    draws = np.random.default_rng(seed).integers(len(values), size=(RESAMPLES, len(values)))
-    low, high = np.quantile(values[draws].mean(axis=1), [(1 - COVERED) / 2, (1 + COVERED) / 2])
-    return float(low), float(high)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from rewind.agents.networks import value
 from rewind.data import Trajectories
-from rewind.envs import Diagnostics, Evaluation, Evaluator, diagnose, make
+from rewind.envs import Diagnostics, Evaluator, diagnose, make
 from rewind.envs.evaluate import Act
 from rewind.errors import DataError
 from rewind.progress import say
+from rewind.training.engine import to_host
 from rewind.training.group import Group
 from rewind.training.spec import Run
-from rewind.training.train import Evaluate
+from rewind.training.train import Evaluate, EvaluateLater, Figures
 
 Array = NDArray[Any]
 DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
@@ -50,11 +51,23 @@ class Scorer:
                     "choose the environment the data comes from"
                 )
 
-    def __call__(self, group: Group, step: int) -> dict[str, Array]:
+    def __call__(self, group: Group, step: int) -> Figures:
         """The mean score and return of each run, and what is needed to play the episodes again."""
-        seeds = [episode_seed(self.seed, run.seed, step) for run in group.runs]
-        result = self.play(group, seeds)
-        runs = len(group.runs)
+        return self._figures(acting(group), self._seeds(group, step))
+
+    def later(self, group: Group, step: int) -> Callable[[], Figures]:
+        """The same, played when it is called, with policies on the host: an accelerator trains on meanwhile."""
+        policies, seeds = kept_policies(group), self._seeds(group, step)
+        return lambda: self._figures(policies(), seeds)
+
+    def _seeds(self, group: Group, step: int) -> list[int]:
+        return [episode_seed(self.seed, run.seed, step) for run in group.runs]
+
+    def _figures(self, act: Act, seeds: list[int]) -> Figures:
+        runs = len(seeds)
+        if runs not in self._evaluators:
+            self._evaluators[runs] = Evaluator(self.environment, runs, self.episodes)
+        result = self._evaluators[runs](act, seeds)
         return {
             "score": result.score,
             "return": result.returns.mean(axis=1),
@@ -62,12 +75,6 @@ class Scorer:
             "episodes": np.full(runs, self.episodes),
             "evaluation_seed": np.array(seeds),
         }
-
-    def play(self, group: Group, seeds: list[int]) -> Evaluation:
-        runs = len(group.runs)
-        if runs not in self._evaluators:
-            self._evaluators[runs] = Evaluator(self.environment, runs, self.episodes)
-        return self._evaluators[runs](acting(group), seeds)
 
 
 def acting(group: Group) -> Act:
@@ -78,6 +85,19 @@ def acting(group: Group) -> Act:
         return group.engine.act(policies, group.normaliser(observations).astype(np.float32))
 
     return act
+
+
+def kept_policies(group: Group) -> Callable[[], Act]:
+    """The policies of a group as they are now, to act on the host with once they are called for."""
+    engine, normaliser = group.engine, group.normaliser
+    policies = jax.tree.map(jnp.copy, group.policies())  # the next block overwrites its own
+
+    def fetch() -> Act:
+        on_host = jax.device_put(to_host((engine.agents, policies)), jax.devices("cpu")[0])
+        mapped = jax.jit(jax.vmap(type(engine.agent).act))
+        return lambda observations: mapped(*on_host, normaliser(observations).astype(np.float32))
+
+    return fetch
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:
@@ -113,20 +133,35 @@ class Diagnoser:
         return asdict(diagnose(q, act, data, discount=float(getattr(run.agent, "discount", 0.99))))
 
 
-def telling(judge: Evaluate, names: Sequence[str]) -> Evaluate:
-    """The same judge, with a line for every evaluation: the mean score of each variant.
+class Telling:
+    """A judge that says a line for every evaluation: the mean score of each variant.
 
     names: of the variants, one for each run
     """
 
-    def evaluate(group: Group, step: int) -> dict[str, Any]:
-        figures = judge(group, step)
+    def __init__(self, judge: Evaluate, names: Sequence[str]) -> None:
+        self.judge, self.names = judge, names
+
+    def __call__(self, group: Group, step: int) -> Figures:
+        return self._tell(group, step, self.judge(group, step))
+
+    def later(self, group: Group, step: int) -> Callable[[], Figures]:
+        play = evaluation(self.judge, group, step)
+        return lambda: self._tell(group, step, play())
+
+    def _tell(self, group: Group, step: int, figures: Figures) -> Figures:
         if "score" in figures:
             grouped: dict[str, list[float]] = {}
             for at, number in enumerate(group.numbers):
-                grouped.setdefault(names[number], []).append(float(figures["score"][at]))
+                grouped.setdefault(self.names[number], []).append(float(figures["score"][at]))
             told = "   ".join(f"{name} {np.mean(values):5.1f}" for name, values in grouped.items())
             say(f"step {step:>9,}   {told}")
         return figures
 
-    return evaluate
+
+def evaluation(judge: Evaluate, group: Group, step: int) -> Callable[[], Figures]:
+    """What is left to do of an evaluation of the group as it is now; nothing, where the judge cannot wait."""
+    if isinstance(judge, EvaluateLater):
+        return judge.later(group, step)
+    figures = judge(group, step)
+    return lambda: figures

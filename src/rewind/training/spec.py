@@ -12,7 +12,7 @@ import numpy as np
 from rewind.agents import AGENTS, Agent
 from rewind.agents.bc import best_fraction
 from rewind.data import Trajectories
-from rewind.data.catalogue import Entry, catalogue
+from rewind.data.catalogue import Entry, known_entry
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 
@@ -120,8 +120,8 @@ def make_runs(
 ) -> list[Run]:
     """All combinations of samplers, betas and seeds of one algorithm on one data set.
 
-    Where the data set is in the catalogue, the paper's hyper-parameters apply; `settings` are fields of the agent that
-    win over them. A beta of None is the paper's beta for the data set.
+    Where the data set is in the catalogue, or rebuilt after one that is, the paper's hyper-parameters apply;
+    `settings` are fields of the agent that win over them. A beta of None is the paper's beta for the data set.
     """
     if algorithm not in AGENTS:
         raise unknown_name("algorithm", algorithm, AGENTS)
@@ -131,7 +131,7 @@ def make_runs(
     for beta in betas:
         if beta is not None and not 0.0 <= beta <= 1.0:
             raise UsageError(f"beta is {beta}; expected a number from 0 to 1")
-    known = catalogue().get(data.name or "")
+    known = known_entry(data.name)
     paper_view, paper_settings = _catalogued(known, algorithm)
     chosen_view = paper_view if view is None else view
     if top is not None:
@@ -179,14 +179,6 @@ def _catalogued(known: Entry | None, algorithm: str) -> tuple[View, dict[str, An
     """The paper's view of a data set and its hyper-parameters; plain defaults for data it does not know."""
     if known is None or algorithm == "bc":
         return View(normalise_states=algorithm in ("td3_bc", "iql")), {}
-    if algorithm == "td3_bc":
-        theirs: Any = known.td3_bc
-        settings = {"alpha": theirs.alpha}
-    elif algorithm == "iql":
-        theirs = known.iql
-        settings = {"expectile": theirs.tau, "temperature": theirs.beta}
-    else:
-        theirs = known.edac
-        settings = {} if theirs is None else {"ensemble": theirs.critics, "eta": theirs.eta}
-    given = {key: value for key, value in settings.items() if value is not None}
-    return View() if theirs is None else View(theirs.rewards, theirs.normalise_states), given
+    theirs: Any = getattr(known, algorithm)
+    view = View() if theirs is None else View(theirs.rewards, theirs.normalise_states)
+    return view, known.numbers(algorithm)

@@ -8,11 +8,12 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ from rewind.files import write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
-from rewind.training.engine import Outcome, device_kind, to_host
+from rewind.training.engine import Outcome, current_device, device_kind, to_host
 from rewind.training.group import Group, check_data, finite
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
 from rewind.training.planner import Planned
@@ -34,11 +35,22 @@ from rewind.training.table import Normaliser
 
 SHOWN = 3  # differences that an error names
 
-Evaluate = Callable[[Group, int], dict[str, Any]]  # (group, step) -> name -> one number per run
+Figures = dict[str, Any]  # name -> one number per run
+Evaluate = Callable[[Group, int], Figures]  # (group, step) -> figures; what also has `later` may work meanwhile
+
+
+@runtime_checkable
+class EvaluateLater(Protocol):
+    """An evaluation that needs no accelerator once it has the policies: training goes on beside it."""
+
+    def __call__(self, group: Group, step: int) -> Figures: ...
+
+    def later(self, group: Group, step: int) -> Callable[[], Figures]:
+        """Take what is needed of the group as it is now; the evaluation itself is what is returned."""
 
 
 class Stopped(RewindError):
-    """A signal asked to stop; everything was saved."""
+    """A signal, or `Options.stop`, asked to stop; everything was saved."""
 
     exit_status = 130  # as a shell has it for what Ctrl-C ended
 
@@ -78,6 +90,7 @@ class Options:
     progress: bool = True
     record: Mapping[str, Any] = field(default_factory=dict)  # saved with the configuration; a resumed run has the same
     about: Mapping[str, Any] = field(default_factory=dict)  # saved beside it, for whoever wants to know
+    stop: Callable[[], bool] | None = None  # asked after every block; True: save and raise `Stopped`
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "log_every"):
@@ -211,7 +224,7 @@ class _Session:
             if not self.options.resume:
                 raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
             return
-        elsewhere = ("out", "resume", "record", "about")
+        elsewhere = ("out", "resume", "record", "about", "stop")
         about = {
             "options": {key: value for key, value in vars(self.options).items() if key not in elsewhere},
             "versions": {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__},
@@ -252,6 +265,8 @@ class _Course:
         self.dead: set[int] = set()
         self.sinks: list[Sink] = []
         self.evaluations = self._evaluation_steps()
+        self.aside = ThreadPoolExecutor(1, "evaluation")
+        self.evaluating: list[tuple[int, Future[Figures]]] = []  # under way: steps, and what will come
         self._saved_at = time.monotonic()
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -300,10 +315,12 @@ class _Course:
                 self._log_blocks(unlogged, bar, keep=1)
                 if group.step in self.evaluations:
                     self._log_blocks(unlogged, bar, keep=0)
-                    self._log(self._scores(), bar)
-                stopping = bool(self.session.stop)  # looked at once: a signal that comes now waits for the next block
+                    self._evaluate()
+                self._log_evaluations(bar, wait=False)
+                stopping = self._asked_to_stop()  # looked at once: a signal that comes now waits for the next block
                 if stopping or group.step >= total or self._checkpoint_due():
                     self._log_blocks(unlogged, bar, keep=0)
+                    self._log_evaluations(bar, wait=True)  # a resumed run does not evaluate again what is before it
                     self._save(must=stopping)
                 if stopping:
                     raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
@@ -312,6 +329,7 @@ class _Course:
             group.feed()
         finally:
             bar.close()
+            self.aside.shutdown(wait=False, cancel_futures=True)
             for sink in self.sinks:
                 sink.close()
 
@@ -340,14 +358,28 @@ class _Course:
         wanted = {step for step in (*grid, *options.evaluate_at) if 0 < step < options.steps}
         return {step + -step % period for step in wanted} | {options.steps}
 
-    def _scores(self) -> list[Record]:
-        assert self.session.evaluate is not None
-        scores = self.session.evaluate(self.group, self.group.step)
-        return [
-            {"run": number, "name": self.group.runs[at].name, "step": self.group.step}
-            | {name: finite(values[at]) for name, values in scores.items()}
-            for at, number in enumerate(self.group.numbers)
-        ]
+    def _evaluate(self) -> None:
+        """Set an evaluation going: beside the training where both have a place of their own, else at once."""
+        evaluate, group = self.session.evaluate, self.group
+        assert evaluate is not None
+        done: Future[Figures] = Future()
+        if isinstance(evaluate, EvaluateLater) and current_device().platform != "cpu":
+            done = self.aside.submit(evaluate.later(group, group.step))
+        else:
+            done.set_result(evaluate(group, group.step))
+        self.evaluating.append((group.step, done))
+
+    def _log_evaluations(self, bar: Any, wait: bool) -> None:
+        """Log those that are over, in order; wait: until all are."""
+        while self.evaluating and (wait or self.evaluating[0][1].done()):
+            step, done = self.evaluating.pop(0)
+            figures = done.result()
+            records = [
+                {"run": number, "name": self.group.runs[at].name, "step": step}
+                | {name: finite(values[at]) for name, values in figures.items()}
+                for at, number in enumerate(self.group.numbers)
+            ]
+            self._log(records, bar)
 
     def _log(self, records: list[Record], bar: Any) -> None:
         for record in records:
@@ -361,6 +393,11 @@ class _Course:
         scores = [record["score"] for record in records if record.get("score") is not None]
         if scores:
             bar.set_postfix_str(f"score {np.mean(scores):.1f}")
+
+    def _asked_to_stop(self) -> bool:
+        """By a signal, or by whoever set us to work, who has nothing to stop once all is done."""
+        stop = self.options.stop
+        return bool(self.session.stop) or (stop is not None and self.group.step < self.options.steps and stop())
 
     def _checkpoint_due(self) -> bool:
         return time.monotonic() - self._saved_at >= 60 * self.options.checkpoint_minutes

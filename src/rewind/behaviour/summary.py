@@ -1,0 +1,53 @@
+"""What a built data set is like, in a few numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data import Trajectories
+from rewind.data.catalogue import known_entry, normalised_score
+
+Array = NDArray[Any]
+
+
+def summary(data: Trajectories) -> dict[str, Any]:
+    """Counts, means and shares; what does not apply is left out."""
+    made = data.notes["made"]
+    figures = {
+        "transitions": data.rows,
+        "episodes": made["episodes"],
+        "trajectories": len(data),
+        "fragments": flag_fragments(data),
+        "mean_length": float(data.lengths.mean()),
+        "mean_return": float(data.returns.mean()),
+    }
+    if (scored := scores(data)) is not None:
+        figures["behaviour_score"] = float(scored.mean())
+    if in_maze(data):
+        figures["rewarded_rows"] = float((data.rewards != 0).mean())
+    if "reached_own_goal" in made:
+        figures["reached_own_goal"] = made["reached_own_goal"]
+    return {**figures, "digest": data.digest}
+
+
+def in_maze(data: Trajectories) -> bool:
+    return data.notes["made"]["recipe"]["maze"] is not None
+
+
+def scores(data: Trajectories) -> Array | None:
+    """(trajectories,) normalised returns, None where nobody has set what scores 0 and 100.
+
+    In a maze the evaluation ends at the goal, with a return of 1: a trajectory that stays there counts no more.
+    """
+    if in_maze(data):
+        return 100.0 * (data.returns > 0)
+    known = known_entry(data.name)
+    return None if known is None else np.asarray(normalised_score(known.name, data.returns))
+
+
+def flag_fragments(data: Trajectories) -> int:
+    """How many pieces there are if every terminal ends one, as published counts have it."""
+    return int(data.terminals.sum() + (~data.terminated).sum())

@@ -1,0 +1,128 @@
+"""Time: a budget that ends, and what a group has taken of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from rewind.errors import UsageError
+from rewind.files import write_json
+
+if TYPE_CHECKING:  # telling the time needs no JAX
+    from rewind.training.group import Group
+    from rewind.training.train import Evaluate, Figures
+
+UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+SAVING = 10.0  # seconds kept for the checkpoint and the way out
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of '9m', '1h30m', '540s' or '540'."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([hms]?)", text)
+    whole = "".join(number + unit for number, unit in parts) == text and (len(parts) == 1 or all(u for _, u in parts))
+    if not parts or not whole:
+        raise UsageError(f"a time of {text!r}: expected something like 9m, 1h30m or 540s")
+    seconds = sum(float(number) * UNITS[unit or "s"] for number, unit in parts)
+    if seconds <= 0:
+        raise UsageError(f"a time of {text!r}: expected more than nothing")
+    return seconds
+
+
+class Deadline:
+    """When to stop. What must still happen then, an evaluation and a checkpoint, is kept free before it.
+
+    evaluation: seconds that one takes
+    """
+
+    def __init__(self, seconds: float = float("inf")) -> None:
+        self._end = time.monotonic() + seconds
+        self._saving = min(SAVING, seconds / 20)
+        self.evaluation = 0.0
+        self.passed = False
+
+    @property
+    def left(self) -> float:
+        """Seconds of work."""
+        return self._end - self._saving - time.monotonic()
+
+    def over(self) -> bool:
+        """Whether to stop now."""
+        self.passed = self.left <= self.evaluation
+        return self.passed
+
+
+class Clock:
+    """What a group takes, over all processes that work on it; kept in its folder. It evaluates through `judge`.
+
+    What a group has trained between two evaluations, and how long that took, is noted where evaluations begin. On an
+    accelerator they are played beside the training; on a CPU their time is taken off. The first one waits for
+    everything before it, compilation too, and is left out.
+    """
+
+    def __init__(self, folder: Path, judge: Evaluate, deadline: Deadline) -> None:
+        self._path, self._judge, self._deadline = folder / "clock.json", judge, deadline
+        saved = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
+        self._begin = time.monotonic()
+        self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on
+        self._longest = 0.0  # evaluation
+
+    def __call__(self, group: Group, step: int) -> Figures:
+        """Evaluate, and note the time."""
+        self._trained(step)
+        figures = self._timed(lambda: self._judge(group, step))
+        self._last = (step, time.monotonic())
+        self.save()
+        return figures
+
+    def later(self, group: Group, step: int) -> Callable[[], Figures]:
+        """The same beside the training."""
+        from rewind.training.scoring import evaluation
+
+        play = evaluation(self._judge, group, step)
+        np.asarray(group.engine.alive)  # waits until the device is so far, not just its orders
+        self._trained(step)
+        self._last = (step, time.monotonic())
+        self.save()
+        return lambda: self._timed(play)
+
+    def _trained(self, step: int) -> None:
+        if self._last is not None:
+            self._steps += step - self._last[0]
+            self._seconds += time.monotonic() - self._last[1]
+
+    def _timed(self, play: Callable[[], Figures]) -> Figures:
+        begin = time.monotonic()
+        figures = play()
+        self._longest = max(self._longest, time.monotonic() - begin)
+        self._deadline.evaluation = self._longest
+        return figures
+
+    @property
+    def spent(self) -> float:
+        """Seconds in all so far; of a process that was killed, those until its last evaluation."""
+        return float(self._spent + time.monotonic() - self._begin)
+
+    def seconds_per_update(self, runs: int) -> float | None:
+        """Of training, for each of the runs; None where there were no two evaluations in one process."""
+        return self._seconds / self._steps / runs if self._steps else None
+
+    def save(self) -> None:
+        figures = {"spent": self.spent, "seconds": self._seconds, "steps": self._steps, "process": os.getpid()}
+        write_json(self._path, figures)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.save()

@@ -1,0 +1,39 @@
+"""Finished groups folded into one table, and carried from one machine to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rewind.data.lock import only_one
+from rewind.errors import DataError
+from rewind.experiments.paper.index import index_of, write_index
+from rewind.experiments.paper.results import Row, group_files, read_jsonl, read_rows, unique, write_jsonl, write_parquet
+
+
+def collect(folder: Path, more: Iterable[Path] = ()) -> list[Row]:
+    """Fold all finished groups into results.parquet; returns its rows. Twice is as good as once.
+
+    Whenever it is stopped, nothing is lost and nothing counts twice: the groups go last.
+
+    more: files of rows from other machines
+    """
+    added = [row for path in more for row in read_jsonl(path)]
+    if not added and not read_rows(folder):
+        raise DataError(f"no finished groups in {folder / 'groups'}: there is nothing to collect")
+    folder.mkdir(parents=True, exist_ok=True)
+    with only_one(folder / "results.parquet"):
+        folded = group_files(folder)
+        rows = unique([*read_rows(folder), *added])
+        write_parquet(folder, rows)
+        write_index(folder, index_of(rows))
+        for done in folded:
+            done.unlink(missing_ok=True)
+    return rows
+
+
+def gather(folder: Path, file: Path) -> list[Row]:
+    """What has not been folded yet, as one file to take home; returns its rows."""
+    rows = unique(row for path in group_files(folder) for row in read_jsonl(path))
+    write_jsonl(file, rows)
+    return rows

@@ -1,0 +1,178 @@
+"""`rewind paper`: what its commands take. What trains is in `runner`, which needs JAX."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rewind.errors import UsageError, require
+from rewind.experiments.paper.definitions import Choice, Definitions, in_order, load_definitions
+from rewind.experiments.paper.specs import RunSpec
+from rewind.table import table
+
+
+@dataclass
+class Chosen:
+    """Which runs, and where their results are."""
+
+    tables: tuple[str, ...] = ()
+    """Tables and figures, by the names that `rewind paper list` shows; default: all."""
+    data: Literal["rewind", "d4rl"] = "rewind"
+    """Rebuilt data sets, or D4RL's own."""
+    datasets: tuple[str, ...] | None = None
+    """Only these: names, or suites (mujoco, antmaze, adroit)."""
+    algorithms: tuple[str, ...] | None = None
+    """Only these: td3_bc, iql, edac, bc."""
+    seeds: tuple[int, ...] | None = None
+    """Instead of the definition's: 0 to 2, on AntMaze 0 to 7."""
+    steps: int | None = None
+    """Instead of the definition's million. Such runs are runs of their own."""
+    out: Path = Path("results/paper")
+    """Folder of results."""
+    definitions: Path | None = None
+    """A file like the package's definitions.toml instead of it."""
+    group_minutes: float = 25.0
+    """What one group may take on the device by the estimate. A shorter --budget makes smaller groups by itself."""
+    runs_per_group: int = 128
+    """Runs trained together, at most."""
+
+    def read(self) -> tuple[Definitions, dict[str, list[RunSpec]]]:
+        """The definitions, and the wanted runs by table."""
+        for name in ("steps", "group_minutes", "runs_per_group"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UsageError(f"--{name.replace('_', '-')} is {value:g}; expected more than 0")
+        definitions = load_definitions(self.definitions)
+        choice = Choice(self.tables, self.data, self.datasets, self.algorithms, self.seeds, self.steps)
+        return definitions, definitions.wanted(choice)
+
+
+@dataclass
+class PaperRun(Chosen):
+    """Train the next unfinished runs, until all is done or the time is over; called again it goes on."""
+
+    budget: str | None = None
+    """How long this call may take, all in all: 9m, 1h30m. Default: until all is done."""
+    checkpoint_minutes: float = 2.0
+    """Minutes between checkpoints: what a killed process loses at most."""
+    device: str | None = None
+    """cpu or gpu; default: what JAX prefers."""
+    ray: str | None = None
+    """Train on the workers of this Ray cluster: its address, auto, or local for one on this machine."""
+    jsonl: Path | None = None
+    """After every group, also write all rows that have not been collected to this one file."""
+    dry_run: bool = False
+    """Only show the groups that would be trained."""
+
+    def run(self) -> None:
+        if self.dry_run:
+            self._show()
+            return
+        for package in ("jax", "equinox", "optax"):
+            require(package, "train")
+        require("gymnasium", "envs")
+        from rewind.experiments.paper.run_command import run_paper
+
+        run_paper(self)
+
+    def _show(self) -> None:
+        from rewind.experiments.paper.costs import Estimate
+        from rewind.experiments.paper.index import read_index
+        from rewind.experiments.paper.packing import pack
+        from rewind.experiments.paper.status import plan_text
+
+        definitions, wanted = self.read()
+        index = read_index(self.out)
+        estimate = Estimate(index, self.device or "gpu", definitions.defaults.points)
+        left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
+        print(plan_text(list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group)), estimate))
+
+
+@dataclass
+class PaperStatus(Chosen):
+    """What is done, what is left, and how many device hours that will take."""
+
+    json: bool = False
+    """As JSON."""
+
+    def run(self) -> None:
+        from rewind.experiments.paper.status import Sizes, status, status_text
+
+        definitions, wanted = self.read()
+        figures = status(definitions, wanted, self.out, Sizes(self.group_minutes * 60, self.runs_per_group))
+        print(_json(figures) if self.json else status_text(figures))
+
+
+@dataclass
+class PaperCollect:
+    """Fold all finished groups into one table, or into one file to take home from a machine without pyarrow."""
+
+    out: Path = Path("results/paper")
+    """Folder of results."""
+    add: tuple[Path, ...] = ()
+    """Also fold these files of rows, from other machines."""
+    jsonl: Path | None = None
+    """Instead write what has not been folded yet to this one file."""
+
+    def run(self) -> None:
+        from rewind.experiments.paper.collect import collect, gather
+
+        if self.jsonl is not None and self.add:
+            raise UsageError("--jsonl takes rows out of the folder and --add puts some in: one at a time")
+        rows = collect(self.out, self.add) if self.jsonl is None else gather(self.out, self.jsonl)
+        path = self.out / "results.parquet" if self.jsonl is None else self.jsonl
+        print(f"{len({row['run'] for row in rows}):,} runs, {len(rows):,} evaluations in {path}")
+
+
+@dataclass
+class PaperList(Chosen):
+    """The tables and figures there are, in the order of the work, and how many runs each wants."""
+
+    def run(self) -> None:
+        definitions, wanted = self.read()
+        rows = [{"table": n, "runs": len(specs), "": definitions.tables[n].title} for n, specs in wanted.items()]
+        print(table(rows))
+        print(f"\n{len(in_order(wanted)):,} runs in all, each counted once")
+
+
+@dataclass
+class PaperBeside:
+    """Write scores on rebuilt data beside those on D4RL's as a Markdown page."""
+
+    results: Path = Path("results/paper")
+    """Folder of results."""
+    cards: Path = Path("docs/data_cards/cards.json")
+    """Figures of the data cards."""
+    out: Path = Path("docs/rebuilt_scores.md")
+    """The page."""
+
+    def run(self) -> None:
+        from rewind.experiments.paper.results import read_rows
+        from rewind.files import whole_file
+        from rewind.report.paper.beside import behaviour_scores, beside
+        from rewind.report.paper.runs import Results, runs_of
+
+        page = beside(Results(runs_of(read_rows(self.results)), "rewind"), behaviour_scores(self.cards))
+        with whole_file(self.out) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        print(f"wrote {self.out}")
+
+
+@dataclass
+class PaperSettings:
+    """The hyper-parameters of the paper's data sets, as shipped."""
+
+    json: bool = False
+    """As JSON."""
+
+    def run(self) -> None:
+        from rewind.experiments.paper.datasets import hyper_parameters
+
+        rows = hyper_parameters()
+        print(_json(rows) if self.json else table(rows))
+
+
+def _json(figures: Any) -> str:
+    return json.dumps(figures, indent=2)

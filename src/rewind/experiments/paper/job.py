@@ -1,0 +1,148 @@
+"""One group: from its runs to its rows of results. The same on this machine and on a worker of a cluster."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import rewind
+from rewind.data import Trajectories, load
+from rewind.envs import evaluation_steps
+from rewind.errors import DataError, RewindError, UsageError
+from rewind.experiments.paper.clock import Clock, Deadline
+from rewind.experiments.paper.results import Row
+from rewind.experiments.paper.specs import RunSpec, group_name
+from rewind.experiments.paper.work import write_work
+from rewind.experiments.train_job import find_environment
+from rewind.training import Options, Run, Sampler, Trained, make_runs, train
+from rewind.training.engine import device_kind
+from rewind.training.group import BLOCK, DYNAMIC_BLOCK
+from rewind.training.scoring import Scorer
+from rewind.training.train import find_device
+
+LOG_EVERY = 10_000
+KEPT = ("work.json", "clock.json")  # of a group that starts anew
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """How groups are trained.
+
+    points: evaluations on the way, before the paper's last five
+    checkpoint_minutes: what a killed process loses at most
+    evaluation_seconds: of one evaluation, until the first was measured
+    """
+
+    points: int = 10
+    checkpoint_minutes: float = 2.0
+    device: str | None = None
+    progress: bool = True
+    evaluation_seconds: float = 0.0
+
+
+@lru_cache(maxsize=1)
+def load_data(name: str) -> Trajectories:
+    """The last one is kept: the next group is often on the same data."""
+    return load(name)
+
+
+def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, options: JobOptions) -> list[Row]:
+    """Train runs of one program together, evaluate them by the paper's protocol, and return their results.
+
+    What is in `folder` is continued. Raises `Stopped` when the deadline comes before the end.
+    """
+    first = specs[0]
+    data = load_data(first.dataset)
+    runs = describe(specs, data)
+    scorer = Scorer(_environment(data), first.episodes)
+    write_work(folder, specs)
+    deadline.evaluation = options.evaluation_seconds
+    clock = Clock(folder, scorer, deadline)
+    at = evaluation_steps(first.steps, max(1, first.steps // options.points))
+    settings: dict[str, Any] = {
+        "steps": first.steps, "batch_size": first.batch_size, "block": first.block, "log_every": LOG_EVERY,
+        "evaluate_at": tuple(at), "out": folder, "checkpoint_minutes": options.checkpoint_minutes,
+        "device": options.device, "progress": options.progress, "stop": deadline.over,
+        "record": {"episodes": first.episodes, "environment": scorer.environment},
+    }  # fmt: skip
+    with clock, jax.default_device(find_device(options.device)):
+        try:
+            trained = _resumed(data, runs, clock, folder, settings)
+        except RuntimeError as error:  # what JAX raises, among much else, for memory
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            raise RewindError(
+                f"{len(specs)} runs of {first.algorithm} do not fit into the device's memory together: "
+                f"--runs-per-group {max(1, len(specs) // 2)}"
+            ) from error
+    return [row for spec, result in zip(specs, trained, strict=True) for row in _rows(spec, result, specs, data, clock)]
+
+
+def _resumed(
+    data: Trajectories, runs: list[Run], clock: Clock, folder: Path, settings: dict[str, Any]
+) -> list[Trained]:
+    """Go on with what is in the folder. What cannot be gone on with, since data or code have changed, starts anew."""
+    if not (folder / "config.json").exists():
+        return train(data, runs, clock, Options(**settings))
+    try:
+        return train(data, runs, clock, Options(**settings, resume=True))
+    except UsageError as error:
+        print(f"rewind: {error}; this group starts anew", flush=True)
+        for path in folder.iterdir():
+            if path.name not in KEPT:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return train(data, runs, clock, Options(**settings))
+
+
+def describe(specs: Sequence[RunSpec], data: Trajectories) -> list[Run]:
+    """Runs on one data set as the engine takes them, with the paper's hyper-parameters for it."""
+    runs = []
+    for spec in specs:
+        settings = dict(spec.settings)
+        if spec.algorithm == "iql":
+            settings.setdefault("total_steps", float(spec.steps))  # the actor's rate reaches 0 at the end
+        sampler = Sampler(spec.sampler, spec.exponent, spec.reuse, spec.stagger)
+        runs += make_runs(data, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
+    return runs
+
+
+def _environment(data: Trajectories) -> str:
+    environment = find_environment("auto", data)
+    if environment is None:
+        raise DataError(f"{data.name or 'this data'} has no environment to be evaluated in")
+    return environment
+
+
+def _rows(spec: RunSpec, trained: Trained, together: Sequence[RunSpec], data: Trajectories, clock: Clock) -> list[Row]:
+    """A row for each evaluation of one run."""
+    dead = [record["step"] for record in trained.records if record.get("alive") is False]
+    dead_from = min(dead, default=np.inf) if not trained.alive else np.inf
+    block = spec.block or (DYNAMIC_BLOCK if any(each.dynamic for each in together) else BLOCK)
+    versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
+    versions["python"] = platform.python_version()
+    common: Row = {
+        "run": spec.run, "group": group_name(together), "dataset": spec.dataset, "suite": spec.suite,
+        "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
+        "settings": json.dumps(dict(spec.settings), sort_keys=True), "reuse": spec.reuse, "exponent": spec.exponent,
+        "stagger": spec.stagger, "block": block, "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed,
+        "seconds_per_update": clock.seconds_per_update(len(together)), "runs_together": len(together),
+        "group_seconds": clock.spent, "device": device_kind(), "versions": json.dumps(versions, sort_keys=True),
+        "data_fingerprint": data.fingerprint, "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }  # fmt: skip
+    return [
+        {**common, **{name: record[name] for name in ("step", "score", "return", "length")}}
+        | {"episodes": int(record["episodes"]), "evaluation_seed": int(record["evaluation_seed"])}
+        | {"alive": record["step"] < dead_from}
+        for record in trained.records
+        if "score" in record
+    ]

@@ -1,0 +1,155 @@
+"""The runner: the next groups, one after another, until all is done or the time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from rewind.errors import RewindError
+from rewind.experiments.paper.clock import Deadline
+from rewind.experiments.paper.collect import gather
+from rewind.experiments.paper.costs import Estimate
+from rewind.experiments.paper.index import Index, index_of, read_index
+from rewind.experiments.paper.job import JobOptions, load_data, train_group
+from rewind.experiments.paper.packing import Group, next_group
+from rewind.experiments.paper.results import Row, write_jsonl
+from rewind.experiments.paper.specs import RunSpec, group_name
+from rewind.experiments.paper.work import begun, forget_work, only_runner, work_folder
+from rewind.progress import say
+from rewind.training import Stopped
+
+CAUTION = 0.9  # of the time that is left, what an estimate may fill
+
+
+@dataclass(frozen=True)
+class RunnerOptions:
+    """How much goes into a group.
+
+    group_seconds: what a group may take by the estimate
+    runs_per_group: at most
+    device: of the estimates, as in the results
+    jsonl: after every group, all rows that have not been folded go to this file too
+    """
+
+    group_seconds: float = 8 * 60.0
+    runs_per_group: int = 128
+    device: str = "gpu"
+    job: JobOptions = field(default_factory=JobOptions)
+    jsonl: Path | None = None
+
+
+class Runner:
+    """Works through the wanted runs in a folder of results.
+
+    wanted: the most valuable first
+    """
+
+    def __init__(self, out: Path, wanted: Sequence[RunSpec], deadline: Deadline, options: RunnerOptions) -> None:
+        self.out, self.wanted, self.deadline, self.options = out, list(wanted), deadline, options
+        self.index = Index()
+        self.started = 0  # groups of this call
+        self.refused: dict[str, str] = {}  # data sets that cannot be had, and why
+
+    def run(self) -> None:
+        """Until nothing is left or the deadline comes; a group that is cut then goes on in the next call."""
+        with only_runner(self.out):
+            self.index = read_index(self.out)
+            self._tidy()
+            while group := self._next():
+                self.announce(group)
+                try:
+                    rows = train_group(group, work_folder(self.out, group), self.deadline, self.job(group))
+                except Stopped:
+                    if not self.deadline.passed:
+                        raise
+                    say("the time is over; the next call goes on from here")
+                    break
+                self.finish(group, rows)
+        self.conclude()
+
+    def job(self, group: Group) -> JobOptions:
+        return replace(self.options.job, evaluation_seconds=self._estimate().evaluation(group[0], len(group)))
+
+    def conclude(self) -> None:
+        """Say how it stands; what could not be done is an error, after all else is done."""
+        if not self.left:
+            say("all runs are finished" if not self.refused else "all other runs are finished")
+        if self.refused:
+            raise RewindError("; ".join(f"{name} was left out: {why}" for name, why in self.refused.items()))
+
+    @property
+    def left(self) -> list[RunSpec]:
+        return [s for s in self.wanted if s.run not in self.index.runs and s.dataset not in self.refused]
+
+    def finish(self, group: Group, rows: Sequence[Row]) -> None:
+        """Keep the results of a group; only then is it over."""
+        write_jsonl(self.out / "groups" / f"{group_name(group)}.jsonl", rows)
+        forget_work(self.out, group)
+        if self.options.jsonl is not None:
+            gather(self.out, self.options.jsonl)
+        self._check_data(rows)
+        new = index_of(rows)
+        self.index = Index({**self.index.runs, **new.runs}, {**self.index.groups, **new.groups})
+        took = next(iter(new.groups.values()))
+        say(f"finished in {took.seconds / 60:.1f} min; {len(self.left):,} runs left")
+
+    def _tidy(self) -> None:
+        """Work whose results are there already: it was killed between the two."""
+        for group in begun(self.out):
+            if all(spec.run in self.index.runs for spec in group):
+                forget_work(self.out, group)
+
+    def _next(self) -> Group:
+        """What was begun, or the next group on data that can be had, as large as the time allows."""
+        while left := self.left:
+            group = self.begun_group(left)
+            head = (group or left)[0]
+            try:
+                load_data(head.dataset)
+            except RewindError as error:
+                self.refused[head.dataset] = str(error)
+                continue
+            return group or self.new_group(left)
+        return []
+
+    def begun_group(self, left: Sequence[RunSpec]) -> Group:
+        """One that an earlier call has left: some of its runs are wanted, and it is not larger than groups may be."""
+        wanted, most = {spec.run for spec in left}, self.options.runs_per_group
+        groups = (each for each in begun(self.out) if len(each) <= most)
+        return next((each for each in groups if wanted & {spec.run for spec in each}), [])
+
+    def new_group(self, left: Sequence[RunSpec]) -> Group:
+        """Of these runs; none where the time that is left is too short to be worth it."""
+        most, seconds, estimate = self.options.runs_per_group, self.options.group_seconds, self._estimate()
+        if not left:
+            return []
+        time_left = CAUTION * self.deadline.left
+        full = next_group(left, estimate, seconds, most) or list(left[:1])
+        if estimate.seconds(full[0], len(full)) <= time_left:
+            return full
+        fitting = next_group(left, estimate, time_left, most)
+        if not self.started:
+            return fitting or full  # the first of a call begins even what only later calls will finish
+        if 2 * len(fitting) >= len(full):
+            return fitting
+        say("the time that is left is too short for another group")
+        return []
+
+    def announce(self, group: Group) -> None:
+        self.started += 1
+        minutes = self._estimate().seconds(group[0], len(group)) / 60
+        how = "going on" if (work_folder(self.out, group) / "config.json").exists() else "training"
+        runs = f"{len(group)} run{'s' if len(group) > 1 else ''} of {group[0].algorithm}"
+        say(f"{how}: {group[0].dataset}, {runs}, {group[0].steps:,} steps, about {minutes:.1f} min")
+
+    def _estimate(self) -> Estimate:
+        return Estimate(self.index, self.options.device, self.options.job.points)
+
+    def _check_data(self, rows: Sequence[Row]) -> None:
+        """Results on one data set should be of the same data."""
+        name, own = rows[0]["dataset"], rows[0]["data_fingerprint"]
+        other = {g.data_fingerprint for g in self.index.groups.values() if g.dataset == name} - {own}
+        if other:
+            earlier = ", ".join(sorted(each[:8] for each in other))
+            say(f"rewind: {name} is now other data ({own[:8]}) than that of earlier results ({earlier})")

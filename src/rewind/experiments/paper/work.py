@@ -1,0 +1,51 @@
+"""Groups that have begun: what a process that was killed has left for the next one.
+
+RESULTS/work/GROUP/work.json     its runs
+                   clock.json    what it has taken so far
+                   ...           what `rewind.training.train` keeps
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rewind.data.lock import try_lock
+from rewind.errors import UsageError
+from rewind.experiments.paper.specs import RunSpec, from_record, group_name
+from rewind.files import write_json
+
+
+def work_folder(out: Path, specs: Sequence[RunSpec]) -> Path:
+    return out / "work" / group_name(specs)
+
+
+def write_work(folder: Path, specs: Sequence[RunSpec]) -> None:
+    if not (folder / "work.json").exists():
+        write_json(folder / "work.json", {"runs": [spec.record() for spec in specs]})
+
+
+def begun(out: Path) -> list[list[RunSpec]]:
+    """The groups that were begun and are not finished."""
+    groups = []
+    for path in sorted((out / "work").glob("*/work.json")):
+        records = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        groups.append([from_record(record) for record in records])
+    return groups
+
+
+def forget_work(out: Path, specs: Sequence[RunSpec]) -> None:
+    shutil.rmtree(work_folder(out, specs), ignore_errors=True)
+
+
+@contextmanager
+def only_runner(out: Path) -> Iterator[None]:
+    """One runner at a time in a folder of results."""
+    (out / "work").mkdir(parents=True, exist_ok=True)
+    with (out / "work" / ".lock").open("w") as file:
+        if not try_lock(file):
+            raise UsageError(f"another `rewind paper run` is at work in {out}: wait for it, or give another --out")
+        yield

@@ -1,0 +1,48 @@
+"""How behaviour policies learned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewind.envs.make import known_task
+from rewind.errors import DataError
+from rewind.report.figures import BLUE, GREEN, GREY, INK, PALE, PINK, RED, new_figure, save, styled
+
+COLOURS = (BLUE, RED, GREEN, PINK)
+TITLES = {"hopper": "Hopper-v4", "halfcheetah": "HalfCheetah-v4", "walker2d": "Walker2d-v4", "ant": "ant, to waypoints"}
+
+
+def draw_curves(files: Sequence[Path], folder: Path) -> list[Path]:
+    """A panel for each file: the mean return of the episodes that ended, run by run."""
+    if not files:
+        raise DataError("no curves to draw: name the curve.jsonl files of `rewind behaviour train`")
+    with styled():
+        figure = new_figure(4.2 * len(files), 3.6)
+        for place, path in enumerate(files):
+            _panel(figure.add_subplot(1, len(files), place + 1), path)
+        figure.tight_layout(w_pad=2.0)
+        return save(figure, folder, "behaviour_curves")
+
+
+def _panel(axes: Any, path: Path) -> None:
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    title = TITLES.get(path.stem, path.stem)
+    for run in sorted({line["run"] for line in lines}):
+        ended = [line for line in lines if line["run"] == run and "return" in line]
+        steps = np.array([line["step"] for line in ended]) / 1e6
+        axes.plot(steps, [line["return"] for line in ended], color=COLOURS[run % 4], linewidth=1.4, label=f"seed {run}")
+    known = known_task(title)
+    if known is not None:
+        axes.axhline(known.maximum_score, color=INK, linestyle=(0, (5, 4)), linewidth=1.0)
+        axes.annotate("score 100", (0, known.maximum_score), color=GREY, fontsize=8.5, va="bottom")
+    axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
+    axes.set_xlabel("million steps")
+    axes.set_ylabel("return of training episodes", fontsize=9.5)
+    axes.grid(color=PALE, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")

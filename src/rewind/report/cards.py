@@ -1,0 +1,200 @@
+"""Data cards: a page for each rebuilt data set, beside what is published of D4RL's set of the same name.
+
+OUT/README.md        all sets in a table
+OUT/NAME.md, .png    one set
+OUT/cards.json       the figures of every page; those of sets that are not drawn this time stay
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rewind.behaviour.build import load_rebuilt
+from rewind.behaviour.orders import find_built
+from rewind.behaviour.recipes import GIVEN, Recipe, find_recipe, recipes
+from rewind.behaviour.summary import scores, summary
+from rewind.data import Trajectories
+from rewind.data.catalogue import known_entry
+from rewind.data.inspect import Spread
+from rewind.data.published import Published, published
+from rewind.files import whole_file, write_json
+from rewind.report.card_plots import draw_card
+from rewind.table import text
+
+FIGURES = "cards.json"
+Rows = list[tuple[str, ...]]
+
+
+def write_cards(names: Sequence[str], folder: Path) -> list[Path]:
+    """Build what is not there, and write the pages; returns them, the index first.
+
+    names: empty for all that can be built, or are built, without a policy of the user's
+    """
+    chosen = [find_recipe(name) for name in names] or [recipe for recipe in recipes().values() if _possible(recipe)]
+    index, pages = _read(folder / FIGURES), []
+    for recipe in chosen:
+        data = load_rebuilt(recipe.name)
+        figures = card_figures(data)
+        draw_card(data, recipe, folder / f"{_stem(recipe.name)}.png")
+        pages.append(_write(folder / f"{_stem(recipe.name)}.md", card(recipe, figures)))
+        index[recipe.name] = figures
+    ordered = {name: index[name] for name in recipes() if name in index}
+    write_json(folder / FIGURES, ordered)
+    return [_write(folder / "README.md", contents(ordered)), *pages]
+
+
+def _possible(recipe: Recipe) -> bool:
+    return recipe.policies != (GIVEN,) or len(find_built(recipe.name)) == 1
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def _write(path: Path, page: str) -> Path:
+    with whole_file(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return path
+
+
+def _stem(name: str) -> str:
+    return name.removeprefix("rewind/")
+
+
+def card_figures(data: Trajectories) -> dict[str, Any]:
+    """Everything a page says of a data set."""
+    spreads = {"length": data.lengths, "return": data.returns}
+    if (scored := scores(data)) is not None and data.notes["made"]["recipe"]["maze"] is None:
+        spreads["normalised score"] = scored
+    return {
+        **summary(data),
+        "spreads": {name: asdict(Spread.of(values)) for name, values in spreads.items()},
+        "made": data.notes["made"],
+    }
+
+
+def card(recipe: Recipe, figures: dict[str, Any]) -> str:
+    """The page of one data set."""
+    known = known_entry(recipe.name)
+    theirs = None if known is None else published(known.name)
+    title = f"# {recipe.name}\n\n{_warning(theirs)}\n\n![{recipe.name}]({_stem(recipe.name)}.png)"
+    sections = [title, _table(_compared(figures, theirs)), _table(_spreads(figures)), _made(recipe, figures)]
+    return "\n\n".join(sections) + "\n"
+
+
+def _warning(theirs: Published | None) -> str:
+    if theirs is None:
+        return "**Made by Rewind**, in an environment of its own. D4RL has no such set."
+    return (
+        f"**Rebuilt by Rewind from policies of its own. This is not D4RL's `{theirs.name}`**: same environment, same "
+        "recipe, other policies, other data. Never report results on one as results on the other."
+    )
+
+
+def _compared(figures: dict[str, Any], theirs: Published | None) -> Rows:
+    maze = "rewarded_rows" in figures
+    ours = {
+        "transitions": text(figures["transitions"]),
+        "trajectories": text(figures["trajectories"]),
+        "trajectories, ended at every terminal": text(figures["fragments"]) if maze else None,
+        "mean length": f"{figures['mean_length']:.1f}",
+        "mean return": f"{figures['mean_return']:.2f}",
+        "mean normalised return": _score(figures.get("behaviour_score")),
+        "rewarded rows": f"{figures['rewarded_rows']:.3%}" if maze else None,
+        "episodes that reach their own goal": _percent(figures.get("reached_own_goal")),
+    }
+    rows = {name: value for name, value in ours.items() if value is not None}
+    if theirs is None:
+        return [("", "rebuilt"), *rows.items()]
+    counted = "trajectories, ended at every terminal" if maze else "trajectories"
+    published_figures = {
+        "transitions": ("about " if theirs.about else "") + text(theirs.transitions),
+        counted: text(theirs.trajectories),
+        "mean return": "-" if theirs.mean_return is None else f"{theirs.mean_return:.2f}",
+        "mean normalised return": _score(theirs.mean_score),
+    }
+    head = ("", "rebuilt", f"D4RL's {theirs.name}, as published")
+    return [head, *((name, value, published_figures.get(name, "-")) for name, value in rows.items())]
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1%}"
+
+
+def _spreads(figures: dict[str, Any]) -> Rows:
+    keys = {"smallest": "smallest", "lower_quarter": "25%", "median": "median", "upper_quarter": "75%"}
+    keys |= {"largest": "largest", "mean": "mean"}
+    body = [(name, *(f"{spread[key]:,.1f}" for key in keys)) for name, spread in figures["spreads"].items()]
+    return [("of a trajectory", *keys.values()), *body]
+
+
+def _made(recipe: Recipe, figures: dict[str, Any]) -> str:
+    made = figures["made"]
+    policies = ", ".join(_policy(one) for one in made["policies"])
+    facts = {
+        "made by": f"`rewind data build {recipe.name}`",
+        "evaluated on": f"`{recipe.environment}`, {recipe.horizon:,} steps",
+        "policies": policies,
+        "seed, recipe": f"{made['seed']}, version {made['recipe_version']}",
+        "digest": f"`{figures['digest']}`",
+        "made with": ", ".join(f"{name} {version}" for name, version in made["versions"].items()),
+    }
+    if (way := made["recipe"]["maze"]) is not None:
+        stop = "ends at its own goal" if way["stop"] else "goes on after its own goal"
+        facts["maze"] = (
+            f"{way['maze']}, starts: {way['starts']}, goals: {way['goals']}, noise {way['noise']:g}; "
+            f"an episode {stop}; rewarded within {way['reached']:g} m of ({way['target'][0]:g}, {way['target'][1]:g})"
+        )
+    return _table([("", "how it was made"), *facts.items()], numbers=False)
+
+
+def _policy(one: dict[str, Any]) -> str:
+    digest = "" if one["sha256"] is None else f" (`{one['sha256'][:12]}`)"
+    return f"{one['name']}{digest}: {one['transitions']:,}"
+
+
+def contents(index: dict[str, Any]) -> str:
+    """The page that lists all sets."""
+    rows: Rows = [("data set", "transitions", "D4RL", "trajectories", "D4RL", "mean normalised return", "D4RL")]
+    for name, figures in index.items():
+        known = known_entry(name)
+        theirs = None if known is None else published(known.name)
+        counted = figures["fragments"] if "rewarded_rows" in figures else figures["trajectories"]
+        rows.append(
+            (
+                f"[{name}]({_stem(name)}.md)",
+                text(figures["transitions"]),
+                "-" if theirs is None else ("about " if theirs.about else "") + text(theirs.transitions),
+                text(counted),
+                "-" if theirs is None else text(theirs.trajectories),
+                _score(figures.get("behaviour_score")),
+                "-" if theirs is None else _score(theirs.mean_score),
+            )
+        )
+    return f"{HEAD}\n\n{_table(rows)}\n\n{FOOT}\n"
+
+
+HEAD = """# Data cards
+
+Rewind's rebuilt data sets, beside what is published of D4RL's sets of the same names. **They are other data**: same
+environments and recipes, policies of our own ([how they are made](../rebuilt_data.md)). Written by `rewind data
+cards`."""
+
+FOOT = """In mazes, trajectories are counted here as in the published figures, where every terminal ends one; the pages
+also have how many Rewind replays. In mazes the score of a trajectory is 100 if it comes to the rewarded goal, and 0 if
+not. A dash: not published, as far as we know. `src/rewind/data/published.toml` says where the others come from."""
+
+
+def _table(rows: Rows, numbers: bool = True) -> str:
+    """A table in Markdown; numbers, in all columns but the first, stand to the right."""
+    head, *body = rows
+    line = ["---:" if numbers and column else "---" for column in range(len(head))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, line, *body))

@@ -1,0 +1,92 @@
+"""Scores on rebuilt data beside those the paper has on D4RL's: a Markdown page for the docs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rewind.data.catalogue import catalogue
+from rewind.data.published import published as published_data
+from rewind.experiments.paper.definitions import Choice, load_definitions
+from rewind.experiments.paper.published import Printed, published
+from rewind.report.paper.methods import ALGORITHMS, LABELS, Method
+from rewind.report.paper.runs import Results, Run
+
+HEAD = """# Rebuilt data, tried
+
+TD3+BC and IQL on [rebuilt sets](rebuilt_data.md), by the paper's protocol: one million steps, the mean of five
+evaluations of 10 episodes at 996k, 997k ... 1,000k steps, then mean and standard deviation over seeds, and each seed's
+score. Beside it, **on D4RL's own data**, what the paper reports, and what the algorithms' own papers do ("original", as
+the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose score stands
+first.
+
+Written by `rewind paper beside`, from `results/paper`{devices}.
+
+| rebuilt set | data's score: D4RL, ours | agent | sampler | original | paper | ours | seeds |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def beside(results: Results, behaviour: dict[str, float], table: str = "rebuilt") -> str:
+    """The page: every variant of a table of the definitions, whether it was run or not.
+
+    behaviour: the mean score of rebuilt sets, by name
+    """
+    definitions = load_definitions()
+    specs = definitions.wanted(Choice([table], "rewind"))[table]
+    wanted = dict.fromkeys((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in specs)
+    lines = [_line(results, behaviour, *variant) for variant in sorted(wanted, key=lambda one: one[0])]
+    devices = sorted({run.row["device"] for run in results.runs})
+    return HEAD.format(devices=f", trained on: {', '.join(devices)}" if devices else "") + "\n".join(lines) + "\n"
+
+
+def _line(results: Results, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:
+    theirs = next(each for each in catalogue().values() if each.rebuilt == dataset and each.paper)
+    column = {Method("baseline"): "baseline", Method("tr"): "tr", Method("tr", theirs.beta or 1.0): "weighted"}
+    name = column.get(method)
+    paper = None if name is None else _printed(theirs.name, f"{algorithm} {name}")
+    original = _printed(theirs.name, f"{algorithm} original") if name == "baseline" else None
+    d4rl, ours = published_data(theirs.name).mean_score, behaviour.get(dataset)
+    data = f"{_number(d4rl)}, {_number(ours)}"
+    runs = results.of(dataset, algorithm, method)
+    label = method.label if name != "weighted" else f"{LABELS['weighted']}, β {method.beta:g}"
+    cells = [dataset, data, ALGORITHMS[algorithm], label, _cell(original), _cell(paper), _scores(runs), str(len(runs))]
+    return f"| {' | '.join(cells)} |"
+
+
+def _printed(dataset: str, column: str) -> Printed | None:
+    for table in ("table_2", "table_1_full"):
+        found = published(table).get(dataset, {}).get(column)
+        if found is not None:
+            return found
+    return None
+
+
+def _cell(printed: Printed | None) -> str:
+    if printed is None:
+        return "-"
+    return f"{printed.mean:.1f}" + ("" if printed.std is None else f" ± {printed.std:.1f}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _scores(runs: Sequence[Run]) -> str:
+    """Mean and deviation, and each seed's score: few seeds and a wide spread hide in a mean."""
+    if not runs:
+        return "not run yet"
+    scores = np.array([run.score for run in runs])
+    each = " ".join(f"{score:.0f}" for score in scores)
+    return f"**{scores.mean():.1f} ± {scores.std():.1f}** ({each})"
+
+
+def behaviour_scores(cards: Path) -> dict[str, float]:
+    """The mean scores of rebuilt sets, from the figures of their data cards."""
+    if not cards.is_file():
+        return {}
+    figures = json.loads(cards.read_text(encoding="utf-8"))
+    return {name: own["behaviour_score"] for name, own in figures.items() if own.get("behaviour_score") is not None}

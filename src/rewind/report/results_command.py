@@ -1,0 +1,68 @@
+"""`rewind report`: one page from a folder of results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.errors import DataError, UsageError
+from rewind.experiments.paper.datasets import Data
+from rewind.experiments.paper.results import Row, read_rows
+from rewind.files import whole_file
+from rewind.report.markdown import to_markdown
+from rewind.report.page import render
+from rewind.report.paper.cost import read_costs
+from rewind.report.paper.report import build
+from rewind.report.paper.runs import Results, runs_of
+from rewind.report.train_folder import train_folders, train_rows
+
+
+@dataclass
+class Report:
+    """Write one HTML page, which needs nothing else, from a folder of results."""
+
+    folder: Path
+    """Of `rewind paper run`, or of `rewind train` (or a folder of such folders)."""
+    out: Path | None = None
+    """The page; default: report.html in the folder."""
+    markdown: Path | None = None
+    """Also write the tables and verdicts as Markdown to this file."""
+    data: Data | None = None
+    """Which of the paper's data sets to compare: d4rl or rewind; default: those with the most runs."""
+    cost: tuple[Path, ...] = ()
+    """Figures of `rewind bench train --json` for table 5; default: the folder's cost.json."""
+
+    def run(self) -> None:
+        rows = find_rows(self.folder)
+        results = Results(runs_of(rows), self.data)
+        if self.data is not None and self.data not in results.sources:
+            raise UsageError(
+                f"{self.folder} has no runs on {self.data} data; leave --data out, or choose another folder"
+            )
+        measured = self.folder / "cost.json"  # of `rewind paper run --tables 5`
+        costs = read_costs(self.cost or ([measured] if measured.exists() else []))
+        document = build(results, costs)
+        pages = {self.out or self.folder / "report.html": render(document)}
+        if self.markdown is not None:
+            pages[self.markdown] = to_markdown(document)
+        for path, text in pages.items():
+            with whole_file(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+            print(f"wrote {path}")
+
+
+def find_rows(folder: Path) -> list[Row]:
+    """All rows in a folder, whichever command wrote it."""
+    if not folder.is_dir():
+        raise UsageError(f"no folder {folder}: expected one that `rewind paper run` or `rewind train` has written")
+    rows = read_rows(folder)
+    trained = train_folders(folder)
+    rows += [row for each in trained for row in train_rows(each)]
+    if rows:
+        return rows
+    if trained:
+        raise DataError(f"the runs in {folder} were trained without a simulator: they have no scores to report")
+    raise DataError(
+        f"nothing to report in {folder}: expected groups/*.jsonl or results.parquet (rewind paper run), or "
+        "results.json (rewind train)"
+    )

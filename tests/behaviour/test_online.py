@@ -1,0 +1,159 @@
+"""Behaviour policies are trained, stopped, resumed and chosen."""
+
+import json
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("equinox")
+pytest.importorskip("mujoco")
+
+from rewind.agents.agent import Batch
+from rewind.agents.edac import EDAC
+from rewind.behaviour import judge
+from rewind.behaviour.judge import Snapshot, best_run, choose, ship
+from rewind.behaviour.online import Online, Plan, Players, snapshots
+from rewind.behaviour.policy import load_behaviour
+from rewind.behaviour.sac import SAC, Learners, draw, insert, make_ring, pack, unpack
+from rewind.behaviour.shipped import described
+from rewind.errors import DataError, UsageError
+from rewind.training.train import Stopped
+
+TINY = {"seeds": (0, 1), "copies": 4, "rounds": 4, "random": 64, "batch_size": 16, "capacity": 512, "early": 96}
+
+
+def random_batch(stream, rows=16):
+    draw_ = stream.standard_normal
+    return Batch(
+        *(jax.numpy.asarray(array, jax.numpy.float32) for array in (
+            draw_((1, rows, 5)), np.tanh(draw_((1, rows, 2))), draw_((1, rows)), draw_((1, rows, 5)))),
+        jax.numpy.asarray(stream.random((1, rows)) < 0.1), jax.numpy.ones((1, rows), bool),
+    )  # fmt: skip
+
+
+def test_sac_is_edac_with_two_critics_and_no_diversity():
+    sizes = {"observation_size": 5, "action_size": 2, "hidden": (8, 8), "ensemble": 2}
+    batch = random_batch(np.random.default_rng(0))
+    ended = []
+    for agent in (SAC(**sizes), EDAC(**sizes, eta=0.0)):
+        state = agent.init(jax.random.PRNGKey(0), 16)
+        update = jax.jit(type(agent).update)
+        for _ in range(3):
+            state, _, _ = update(agent, state, batch)
+        ended.append(jax.tree.leaves(state))
+    for ours, theirs in zip(*ended, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_a_ring_keeps_the_newest():
+    ring = make_ring(6, 2)
+    for first in range(0, 10, 2):
+        ring = insert(ring, np.full((2, 2), first, np.float32))
+    assert sorted(np.asarray(ring.rows)[:, 0].tolist()) == [4, 4, 6, 6, 8, 8]
+    assert (int(ring.size), int(ring.position)) == (6, 4)
+
+
+def test_rows_come_out_as_they_went_in():
+    stream = np.random.default_rng(0)
+    agent = SAC(3, 2)
+    given = (
+        stream.random((4, 3)),
+        stream.random((4, 2)),
+        stream.random((4, 3)),
+        stream.random(4),
+        stream.random(4) > 0.5,
+    )
+    batch = unpack(agent, jax.numpy.asarray(pack(*given)))
+    for ours, theirs in zip(
+        (batch.observations, batch.actions, batch.next_observations, batch.rewards, batch.terminals), given, strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert bool(batch.fresh.all())
+
+
+def test_the_host_draws_the_actions_the_agent_would():
+    learners = Learners(SAC(4, 2, hidden=(8, 8)), [0, 1], 16, 4, 1, 4)
+    stream = np.random.default_rng(0)
+    seen, noise = stream.standard_normal((2, 5, 4)), stream.standard_normal((2, 5, 2))
+    ours = draw(*learners.actors(), seen, noise)
+    theirs = jax.vmap(lambda actor, s, n: actor.sample(s, n)[0])(learners.state.actor.params, seen, noise)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_players_store_the_state_before_a_reset_and_never_call_a_timeout_terminal():
+    plan = Plan("HalfCheetah-v4", **TINY)
+    players = Players(plan)
+    players.env.max_episode_steps = 3
+    rows = players.play(4, None).reshape(2, 4, 4, -1)  # (runs, rounds, copies, width)
+    seen, following, terminal = rows[..., :17], rows[..., 23:40], rows[..., -1]
+    assert not terminal.any()
+    np.testing.assert_array_equal(seen[:, 1:3], following[:, :2])  # within the episode the next is the next
+    assert not np.allclose(seen[:, 3], following[:, 2])  # a new episode begins
+    assert [len(each) for each in players.take_ended()] == [4, 4]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A training that was stopped by its budget and resumed to the end."""
+    folder = tmp_path_factory.mktemp("hopper")
+    with pytest.raises(Stopped, match="resume"):
+        Online(Plan("Hopper-v4", steps=320, **TINY), folder).train(budget=0.0)
+    stopped = Online(Plan("Hopper-v4", steps=320, **TINY), folder, resume=True)
+    assert 0 < stopped.step < 320
+    stopped.train()
+    return folder
+
+
+def test_training_leaves_snapshots_that_differ(trained):
+    found = list(snapshots(trained))
+    assert [step for step, _, _ in found] == [96, 192, 288, 320]
+    assert [w.shape for w in found[0][1]] == [(2, 11, 256), (2, 256, 256), (2, 256, 6)]
+    assert not np.allclose(found[1][1][0], found[-1][1][0])
+
+
+def test_a_folder_is_not_overwritten_and_resumed_only_as_it_was(trained):
+    with pytest.raises(UsageError, match="holds training already"):
+        Online(Plan("Hopper-v4", steps=320, **TINY), trained)
+    with pytest.raises(UsageError, match="discount"):
+        Online(Plan("Hopper-v4", steps=320, discount=0.9, **TINY), trained, resume=True)
+
+
+def test_unknown_tasks_are_named(tmp_path):
+    with pytest.raises(UsageError, match="Hopper-v4"):
+        Online(Plan("Hoper-v4"), tmp_path)
+
+
+def snapshot(run, step, mean):
+    return Snapshot(run, step, [np.full((1, 1), mean)], [np.zeros(1)], np.array([mean]))
+
+
+def test_choosing_by_the_stated_rule(monkeypatch):
+    """Returns are the weights: expert is the best of its run, medium a third of it, stages lie before and below."""
+    monkeypatch.setattr(judge, "judge", lambda task, found, episodes, seed=0: list(found))
+    own = [snapshot(0, step, mean) for step, mean in ((10, 5.0), (20, 1200.0), (30, 900.0), (40, 3300.0), (50, 3000.0))]
+    other = [snapshot(1, step, mean) for step, mean in ((10, 400.0), (20, 2000.0), (30, 9000.0))]
+    chosen = choose("Hopper-v4", sorted(own + other, key=lambda one: one.step), run=0)
+    assert chosen["hopper-expert"].step == 40
+    assert (chosen["hopper-medium"].run, chosen["hopper-medium"].step) == (0, 20)
+    stages = [(one.run, one.step) for name, one in chosen.items() if "replay" in name]
+    assert stages == [(0, 10), (1, 10), (0, 20)]
+
+
+def test_shipping_writes_policies_that_load(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(judge, "FINAL_EPISODES", 2)
+    (trained / "curve.jsonl").write_text(
+        "\n".join(json.dumps({"step": 320, "run": run, "return": 10.0 * run}) for run in range(2)) + "\n"
+    )
+    assert best_run(trained) == 1
+    policies = ship(trained, tmp_path, episodes=2)
+    assert {"hopper-expert", "hopper-medium", "hopper-replay-0"} <= set(policies)
+    loaded = load_behaviour(tmp_path / "hopper-expert.npz")
+    assert loaded.meta["environment"] == "Hopper-v4"
+    assert loaded.mode(np.zeros((3, 11))).shape == (3, 3)
+    assert all("score" in row for row in described(policies))
+
+
+def test_shipping_from_an_empty_folder_says_so(tmp_path):
+    with pytest.raises(DataError, match="holds no training"):
+        ship(tmp_path, tmp_path)

@@ -1,0 +1,50 @@
+"""Small definitions on small data, and rows of results, for the tests of the paper's runner."""
+
+from __future__ import annotations
+
+import json
+
+from rewind.behaviour.point import wander
+from rewind.data import save_npz
+
+STEPS = 400
+
+
+def write_definitions(folder, steps=STEPS):
+    """Six runs of one program, in a folder with their data; the path of the file that defines them."""
+    save_npz(wander("umaze", 40), folder / "points.npz")
+    points = json.dumps(str(folder / "points.npz"))
+    path = folder / "definitions.toml"
+    path.write_text(f"""
+[defaults]
+steps = {steps}
+batch_size = 8
+episodes = 2
+points = 4
+seeds = {{ other = 2 }}
+settings = {{ hidden = [[8]] }}
+[tables.sampling]
+title = "Three samplers"
+[[tables.sampling.parts]]
+datasets = [{points}]
+samplers = ["baseline", "tr", "lower_uqm_unc"]
+[tables.again]
+title = "Some of them again"
+[[tables.again.parts]]
+datasets = [{points}]
+betas = [1.0]
+""")
+    return path
+
+
+def row(run="a", step=1, group="g", finished="2026-01-01", **more):
+    """A row of results."""
+    own = {
+        "run": run, "group": group, "dataset": "hopper-medium-v2", "suite": "mujoco", "algorithm": "td3_bc",
+        "sampler": "tr", "beta": 1.0, "settings": "{}", "reuse": "on_finish", "exponent": 1.0, "stagger": False,
+        "block": 1000, "batch_size": 256, "steps": 1_000_000, "seed": 0, "step": step, "score": 50.0, "return": 1500.0,
+        "length": 400.0, "episodes": 10, "evaluation_seed": 4_000_000_000, "alive": True, "seconds_per_update": 1e-5,
+        "runs_together": 2, "group_seconds": 30.0, "device": "gpu NVIDIA H200", "versions": "{}",
+        "data_fingerprint": "x", "finished": finished,
+    }  # fmt: skip
+    return {**own, **more}

@@ -1,0 +1,126 @@
+"""The table of results: each run once, whatever happens."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tests.experiments.paper.small import row
+
+from rewind import DataError
+from rewind.errors import MissingExtra
+from rewind.experiments.paper import collect as collecting
+from rewind.experiments.paper.collect import collect, gather
+from rewind.experiments.paper.index import read_index
+from rewind.experiments.paper.results import COLUMNS, group_files, read_rows, write_jsonl
+
+pyarrow = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_jsonl(tmp_path / "groups/g.jsonl", [row("a", 1), row("a", 2), row("b", 1, score=None)])
+    write_jsonl(
+        tmp_path / "groups/h.jsonl", [row("a", 1, "h", "2026-01-02", score=1.0), row("c", 1, "h", "2026-01-02")]
+    )
+    return tmp_path
+
+
+def test_the_group_that_finished_first_has_the_run(folder):
+    rows = read_rows(folder)
+    assert [(each["run"], each["step"], each["group"]) for each in rows] == [
+        ("a", 1, "g"), ("a", 2, "g"), ("b", 1, "g"), ("c", 1, "h"),
+    ]  # fmt: skip
+    assert all(list(each) == list(COLUMNS) for each in rows)
+
+
+def test_collecting_changes_no_row_and_twice_is_as_good_as_once(folder):
+    before = read_rows(folder)
+    assert collect(folder) == collect(folder) == read_rows(folder) == before
+    assert not group_files(folder)
+    write_jsonl(folder / "groups/again.jsonl", before)  # a file that came twice
+    assert collect(folder) == before
+    write_jsonl(folder / "groups/new.jsonl", [row("d", 1, "new", "2026-01-03")])
+    assert len(read_rows(folder)) == len(collect(folder)) == 5
+    schema = pyarrow.parquet.read_schema(folder / "results.parquet")
+    assert schema.names == list(COLUMNS) and schema.field("evaluation_seed").type == pyarrow.int64()
+
+
+@pytest.mark.parametrize("moment", ["write_parquet", "write_index"])
+def test_collecting_that_is_stopped_loses_nothing_and_counts_nothing_twice(folder, monkeypatch, moment):
+    before = read_rows(folder)
+    real = getattr(collecting, moment)
+
+    def stopped(*arguments):
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collecting, moment, stopped)
+    with pytest.raises(KeyboardInterrupt):
+        collect(folder)
+    assert read_rows(folder) == before and set(read_index(folder).runs) == {"a", "b", "c"}
+    monkeypatch.undo()
+    assert collect(folder) == before
+
+
+def test_the_index_is_the_same_without_pyarrow(folder, monkeypatch):
+    index = read_index(folder)
+    collect(folder)
+    write_jsonl(folder / "groups/new.jsonl", [row("d", 1, "new", "2026-01-03", group_seconds=15.0)])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    without = read_index(folder)
+    assert without.runs == {**index.runs, "d": "new"} and without.seconds == 30.0 + 30.0 + 15.0
+    assert without.groups["g"] == index.groups["g"] and index.groups["g"].evaluations == 2
+    with pytest.raises(MissingExtra, match=r"rewind-rl\[paper\]"):
+        read_rows(folder)
+    assert len(gather(folder, folder / "home.jsonl")) == 1  # what is new here, for a machine that can fold it
+
+
+def test_files_from_another_machine_are_folded_in(folder, tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    rows = gather(folder, home / "lease.jsonl")
+    assert collect(home / "results", [home / "lease.jsonl"]) == rows == read_rows(folder)
+
+
+def test_damage_is_told_with_its_place(folder):
+    path = folder / "groups/bad.jsonl"
+    path.write_text(json.dumps(row("x")) + "\n" + json.dumps(row("y"))[:50] + "\n")
+    with pytest.raises(DataError, match=r"bad.jsonl, line 2, .* was the file cut"):
+        read_rows(folder)
+    path.write_text(json.dumps({**row("x"), "scores": 1}))
+    with pytest.raises(DataError, match=r"line 1: .* unknown \['scores'\]"):
+        read_rows(folder)
+    path.write_text(json.dumps(row("x", seed="0")))
+    with pytest.raises(DataError, match="column seed holds '0'; expected int"):
+        read_rows(folder)
+    path.unlink()
+    collect(folder)
+    (folder / "finished.json").write_text("{")
+    with pytest.raises(DataError, match="collect` writes it again"):
+        read_index(folder)
+    collect(folder)
+    assert len(read_index(folder).runs) == 3
+    (folder / "results.parquet").write_bytes(b"nothing")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_rows(folder)
+
+
+def test_an_empty_folder_has_no_results(tmp_path):
+    assert read_rows(tmp_path) == [] and read_index(tmp_path).runs == {}
+    with pytest.raises(DataError, match="nothing to collect"):
+        collect(tmp_path)
+
+
+def test_status_and_collecting_need_neither_jax_nor_simulators(folder):
+    pytest.importorskip("tyro")
+    blocked = ("jax", "equinox", "optax", "gymnasium", "mujoco", "ray")
+    program = f"""
+import sys; sys.modules.update(dict.fromkeys({blocked!r}))
+from rewind.cli import main
+main(["paper", "status", "--json", "--out", {str(folder)!r}])
+main(["paper", "collect", "--out", {str(folder)!r}])
+main(["paper", "run", "--dry-run", "--tables", "2", "--out", {str(folder)!r}])
+"""
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert '"hours_left"' in printed and "3 runs, 4 evaluations" in printed and "rewind/antmaze-umaze-v0" in printed

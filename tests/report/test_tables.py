@@ -1,0 +1,129 @@
+"""The paper's tables with our numbers; what was not run is missing, and nothing else."""
+
+import pytest
+
+from rewind.report.document import Fold, Table
+from rewind.report.paper.beyond import beyond_tables
+from rewind.report.paper.cost import cost_table, read_costs
+from rewind.report.paper.runs import Results, runs_of
+from rewind.report.paper.summary import curves, profiles, suite_tables
+from rewind.report.paper.tables import paper_table, paper_tables
+from rewind.statistics import deviation
+
+from .synthetic import rows
+
+
+def results(**options):
+    return Results(runs_of(rows(**options)))
+
+
+def cell(table, head, column):
+    line = next(line for line in table.lines if line.head == head)
+    return line.cells[table.columns[1:].index(column)]
+
+
+@pytest.fixture(scope="module")
+def partial():
+    """One data set of MuJoCo with three runs, one of AntMaze with two."""
+    keep = {"rewind/hopper-medium-v0": 3, "rewind/antmaze-umaze-v0": 2}
+    return results(keep=lambda spec: spec.seed < keep.get(spec.dataset, 0))
+
+
+def test_a_cell_is_our_mean_and_deviation_beside_the_papers(partial):
+    shown = cell(paper_table("table_2", partial), "hopper-medium", "TD3+BC (TR)")
+    scores = partial.scores("rewind/hopper-medium-v0", "td3_bc", "tr")
+    assert shown.text == f"{scores.mean():.1f} ± {deviation(scores):.1f} (3)"
+    assert shown.beside == "60.0 ± 2.0" and shown.kind in ("agrees", "higher", "lower")
+
+
+def test_the_same_run_stands_in_every_column_that_means_it(partial):
+    table = paper_table("table_2", partial)  # the paper's beta for hopper-medium is 0
+    assert cell(table, "hopper-medium", "TD3+BC (Weighted)").text == cell(table, "hopper-medium", "TD3+BC (SARSA)").text
+
+
+def test_what_was_not_run_is_missing_and_the_papers_number_stays(partial):
+    table = paper_table("table_2", partial)
+    shown = cell(table, "walker2d-medium", "TD3+BC")
+    assert (shown.text, shown.beside, shown.kind) == ("", "84.1 ± 1.7", "missing")
+    original = cell(table, "walker2d-medium", "IQL (its paper)")
+    assert (original.text, original.beside, original.kind) == ("", "78.3", "")
+
+
+def test_no_number_of_ours_is_invented(partial):
+    """Every cell with a number of ours belongs to a data set that was run."""
+    ran = {"hopper-medium", "antmaze-umaze", "MuJoCo, total", "AntMaze, total", "TD3+BC, MuJoCo", "TD3+BC, AntMaze"}
+    tables = [block.blocks[0] if isinstance(block, Fold) else block for block in paper_tables(partial)]
+    for table in (table for table in tables if isinstance(table, Table)):
+        for line in table.lines:
+            for shown in line.cells:
+                assert not shown.text or line.head in ran
+                assert not shown.text or shown.kind != "missing"
+
+
+def test_totals_are_over_the_sets_that_were_run_in_both(partial):
+    shown = cell(paper_table("table_1", partial), "MuJoCo, total", "TD3+BC")
+    mean = partial.scores("rewind/hopper-medium-v0", "td3_bc", "baseline").mean()
+    assert shown.text == f"{mean:.1f} (1 of 9 sets)" and shown.beside == "60.5"
+
+
+def test_a_whole_total_is_the_sum_of_the_rows_not_the_slip_of_the_paper():
+    whole = results(tables=("2",), datasets=["antmaze"])
+    table = paper_table("table_2", whole)
+    assert cell(table, "AntMaze, total", "TD3+BC").beside == "85.2"
+    assert "98.36" in table.note and "19.21" in table.note
+
+
+def test_tables_have_the_papers_columns(partial):
+    assert len(paper_table("td3_bc", partial).columns) == len(paper_table("iql", partial).columns) == 15
+    table = paper_table("table_3", partial)
+    assert table.columns[1:4] == ["Baseline", "TR", "Return"] and len(table.columns) == 12
+    heads = [line.head for line in table.lines]
+    assert heads[:4] == ["TD3+BC, MuJoCo", "TD3+BC, AntMaze", "TD3+BC, Adroit", "IQL, MuJoCo"]
+    assert cell(table, "TD3+BC, MuJoCo", "TR").text.endswith("(1 of 9 sets)")
+
+
+def test_suites_are_summed_up_with_intervals(partial):
+    tables = suite_tables(partial)
+    assert [table.caption for table in tables] == ["MuJoCo, TD3+BC", "AntMaze, TD3+BC"]
+    line = next(line for line in tables[0].lines if line.head == "SARSA")
+    assert line.cells[2].text.startswith("0.00") and line.cells[3].text == "1 of 9"  # far below the baseline
+    baseline = next(line for line in tables[0].lines if line.head == "Baseline")
+    assert baseline.cells[2].text == ""
+
+
+def test_charts_hold_what_was_run(partial):
+    found = curves(partial)
+    assert list(found) == ["rewind/hopper-medium-v0", "rewind/antmaze-umaze-v0"]
+    series = {one["label"]: one for one in found["rewind/antmaze-umaze-v0"]["td3_bc"]}
+    assert series["Weighted"]["runs"] == 2
+    assert len(series) == 18  # baseline, TR, SARSA, 12 priorities, two betas, and the paper's under its name
+    one = series["TR"]
+    assert one["x"][-1] == 1_000_000
+    assert all(low <= y <= high for low, y, high in zip(one["low"], one["y"], one["high"], strict=True))
+    shares = profiles(partial)["mujoco"]["td3_bc"][0]
+    assert shares["y"][0] == 1 and shares["y"][-1] <= 1 / 3
+    assert all(before >= after for before, after in zip(shares["y"], shares["y"][1:], strict=False))
+
+
+def test_what_the_paper_lacks_is_shown_once_it_was_run():
+    assert beyond_tables(results(tables=("1",), datasets=["hopper-medium-replay-v2"])) == []
+    tables = beyond_tables(results(tables=("2", "fixed_beta", "reuse"), datasets=["hopper-medium-replay-v2"]))
+    titles = [table.caption for table in tables]
+    assert titles[0].startswith("One beta") and "When a trajectory is available again" in titles
+    assert "TD3+BC's alpha, the paper's grid" not in titles  # one alpha for each set is no grid
+    reuse = tables[titles.index("When a trajectory is available again")]
+    assert "TR, reuse epoch" in reuse.columns and len(reuse.columns) == 10
+    assert reuse.lines[-1].head == "Mean of 1" and "[" in reuse.lines[-1].cells[0].text
+
+
+def test_costs_are_shown_as_measured_or_as_missing(tmp_path):
+    measured = tmp_path / "cost.json"
+    measured.write_text(
+        '{"device": "gpu X", "algorithm": "td3_bc", "by_runs": {"128": {"us_per_update": {"uniform": 100, "TR": 102},'
+        ' "ratio_to_uniform": {"uniform": 1, "TR": 1.02}}}}'
+    )
+    table = cost_table(read_costs([measured]))
+    assert cell(table, "TR", "128 runs together, gpu X").text == "+2.0% (102 µs per update)"
+    assert cell(table, "PTR (quality)", "128 runs together, gpu X").kind == "missing"
+    assert cell(table, "TR", "Paper (one 1080 Ti)").text.startswith("+3.9%")
+    assert all(line.cells[0].kind == "missing" for line in cost_table([]).lines)

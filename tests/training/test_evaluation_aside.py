@@ -1,0 +1,99 @@
+"""Evaluations that are played beside the training, as on an accelerator, give what they give in between."""
+
+import json
+import sys
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("equinox")
+pytest.importorskip("gymnasium")
+pytest.importorskip("mujoco")
+
+from rewind.behaviour.point import wander
+from rewind.training import Stopped, make_runs, train
+from rewind.training.scoring import Scorer, Telling
+
+MODULE = sys.modules["rewind.training.train"]  # the package has the function of that name
+QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return wander("umaze", 20, horizon=30)
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    """As if the engine were on a GPU: evaluations go to their thread."""
+    monkeypatch.setattr(MODULE, "current_device", lambda: SimpleNamespace(platform="gpu"))
+
+
+def runs_of(data):
+    return make_runs(data, "td3_bc", samplers=["baseline", "tr"], hidden=(8, 8))
+
+
+def scorer():
+    return Scorer("rewind/PointMaze-umaze-v0", 2)
+
+
+def scores(trained):
+    return [(r["step"], r["length"], r["score"]) for result in trained for r in result.records if "score" in r]
+
+
+def test_beside_the_training_is_the_same_as_in_between(data, monkeypatch):
+    between = scores(train(data, runs_of(data), scorer(), **QUIET))
+    monkeypatch.setattr(MODULE, "current_device", lambda: SimpleNamespace(platform="gpu"))
+    assert scores(train(data, runs_of(data), Telling(scorer(), ["a", "b"]), **QUIET)) == between
+    assert [step for step, _, _ in between] == [20, 40, 60] * 2
+
+
+def test_training_goes_on_while_an_evaluation_waits(data, beside):
+    """The first evaluation is not let go before training has reached the second."""
+    second = threading.Event()
+
+    class Slow(Scorer):
+        def later(self, group, step):
+            if step == 40:
+                second.set()
+            play = super().later(group, step)
+
+            def wait_first():
+                assert second.wait(60)
+                return play()
+
+            return wait_first
+
+    trained = train(data, runs_of(data), Slow("rewind/PointMaze-umaze-v0", 2), **QUIET)
+    assert [step for step, _, _ in scores(trained)] == [20, 40, 60] * 2
+
+
+def test_what_an_evaluation_raises_ends_the_training(data, beside):
+    class Broken(Scorer):
+        def later(self, group, step):
+            def fail():
+                raise RuntimeError("no simulator")
+
+            return fail
+
+    with pytest.raises(RuntimeError, match="no simulator"):
+        train(data, runs_of(data), Broken("rewind/PointMaze-umaze-v0", 2), **QUIET)
+
+
+def test_a_checkpoint_has_all_evaluations_before_it(data, beside, tmp_path):
+    asked = []
+
+    def stop():
+        asked.append(0)
+        return len(asked) == 2
+
+    with pytest.raises(Stopped):
+        train(data, runs_of(data), scorer(), out=tmp_path, stop=stop, **QUIET)
+    lines = [json.loads(line) for line in (tmp_path / "group-0" / "metrics.jsonl").read_text().splitlines()]
+    assert sorted({line["step"] for line in lines if "score" in line}) == [20, 40]
+    resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
+    whole = train(data, runs_of(data), scorer(), **QUIET)
+    np.testing.assert_equal(scores(resumed), scores(whole))
