@@ -102,11 +102,13 @@ class WeightsAndBiases:
             )
             for run, about in described.items()
         }
+        for run in self._runs.values():
+            run.define_metric("*", step_metric="step")  # evaluations may come later than what was trained after them
 
     def write(self, records: Sequence[Record]) -> None:
         for record in records:
             numbers = {key: value for key, value in record.items() if isinstance(value, (int, float)) and key != "run"}
-            self._runs[record["run"]].log(numbers, step=record["step"])
+            self._runs[record["run"]].log(numbers)
 
     def close(self) -> None:
         for run in self._runs.values():

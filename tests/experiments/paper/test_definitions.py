@@ -121,7 +121,7 @@ def test_a_run_keeps_its_name():
         ("[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nbetas=[2]", "table a has a beta of 2"),
         (
             "[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nseeds=[0, 1]",
-            "table a has seeds = (0, 1); expected how many",
+            "table a has seeds = .*; expected how many",
         ),
         ("[tables.a]\nincludes=['b']", "unknown table in includes of a 'b'"),
         ("[defaults]\nstep=3", "did you mean 'steps'"),
