@@ -53,7 +53,16 @@ def _line(results: Results, behaviour: dict[str, float], dataset: str, algorithm
     data = f"{_number(d4rl)}, {_number(ours)}"
     scores = results.scores(dataset, algorithm, method)
     label = method.label if name != "weighted" else f"{LABELS['weighted']}, β {method.beta:g}"
-    cells = [dataset, data, ALGORITHMS[algorithm], label, _cell(original), _cell(paper), _scores(scores), str(len(scores))]
+    cells = [
+        dataset,
+        data,
+        ALGORITHMS[algorithm],
+        label,
+        _cell(original),
+        _cell(paper),
+        _scores(scores),
+        str(len(scores)),
+    ]
     return f"| {' | '.join(cells)} |"
 
 
