@@ -21,10 +21,10 @@ class Sink(Protocol):
 
 
 class JsonLines:
-    """One line per run and step in `metrics.jsonl`."""
+    """One line per run and step in a file of the folder."""
 
-    def __init__(self, folder: Path, from_step: int) -> None:
-        self.path = folder / "metrics.jsonl"
+    def __init__(self, folder: Path, from_step: int, name: str = "metrics.jsonl") -> None:
+        self.path = folder / name
         self.kept = self._forget_after(from_step)  # what a resumed run has logged before
         self._file = self.path.open("a", encoding="utf-8")
         self._failed = False
@@ -84,6 +84,9 @@ class TensorBoard:
 class WeightsAndBiases:
     """One W&B run per run of ours, in one group.
 
+    Curves are against our own `step`: W&B's must never fall, and it drops what comes late, as evaluations do that were
+    played beside the training.
+
     described: what each run is, by its number; its name among it
     """
 
@@ -102,11 +105,13 @@ class WeightsAndBiases:
             )
             for run, about in described.items()
         }
+        for run in self._runs.values():
+            run.define_metric("*", step_metric="step")
 
     def write(self, records: Sequence[Record]) -> None:
         for record in records:
             numbers = {key: value for key, value in record.items() if isinstance(value, (int, float)) and key != "run"}
-            self._runs[record["run"]].log(numbers, step=record["step"])
+            self._runs[record["run"]].log(numbers)
 
     def close(self) -> None:
         for run in self._runs.values():
