@@ -34,3 +34,10 @@ def test_what_was_found_is_said_for_better_or_worse():
     assert "-5.0 [-5.0, -5.0]: behind" in _against(uniform, "TR", uniform - 5)
     assert "not to be told apart with 3 seeds" in _against(uniform, "TR", uniform + np.array([-9, 0, 9]))
     assert "one seed tells nothing" in _against(uniform[:1], "TR", uniform[:1])
+
+
+@pytest.mark.parametrize(("option", "value"), [("seeds", "0"), ("steps", "10"), ("noise", "-1"), ("data-seed", "-1")])
+def test_what_makes_no_demo_is_refused_at_once(capsys, option, value):
+    with pytest.raises(SystemExit):
+        main(["demo", f"--{option}", value])
+    assert f"--{option} is {value}" in capsys.readouterr().err

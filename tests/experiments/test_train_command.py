@@ -79,6 +79,8 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
     saved = json.loads((out / "config.json").read_text())
     assert saved["config"]["command"]["environment"] == "rewind/PointMaze-umaze-v0"
     assert saved["options"]["evaluate_every"] == 20 and saved["config"]["runs"][0]["agent"]["discount"] == 0.99
+    assert saved["command"]["data"]["dataset"] == points
+    assert saved["data"]["name"] == "rewind/point-umaze-wander-v0" and saved["data"]["trajectories"] == 40
     first = json.loads((out / "results.json").read_text())["runs"]
     assert first[0]["curve"]["steps"] == [20, 40]
 

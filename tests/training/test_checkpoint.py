@@ -28,6 +28,7 @@ from rewind.training.checkpoint import (
     read_latest,
     write_checkpoint,
 )
+from rewind.training.log import WeightsAndBiases
 from tests.helpers import make
 
 ROOT = Path(__file__).parents[2]
@@ -237,23 +238,26 @@ def test_metrics_go_to_weights_and_biases_when_asked(tmp_path, monkeypatch):
         def init(self, **settings):
             number = len(calls)
             calls.append({**settings, "logged": [], "finished": False})
-            log = lambda numbers: calls[number]["logged"].append((numbers["step"], numbers))  # noqa: E731
-            define = lambda name, step_metric: calls[number].update(against={name: step_metric})  # noqa: E731
-            finish = lambda: calls[number].update(finished=True)  # noqa: E731
-            return SimpleNamespace(log=log, define_metric=define, finish=finish)
+            return SimpleNamespace(
+                log=calls[number]["logged"].append,
+                define_metric=lambda names, step_metric: calls[number].update(axis=step_metric),
+                finish=lambda: calls[number].update(finished=True),
+            )
 
     monkeypatch.setitem(sys.modules, "wandb", Wandb("wandb"))
-    out = tmp_path / "run"
-    go(out, steps=100, wandb="mine")
-    go(out, steps=150, wandb="mine", resume=True)
-    first, resumed = calls[: len(described())], calls[len(described()) :]
+    runs = dict(enumerate(run.describe() for run in described()))
+    for step in (50, 100):  # begun, and resumed
+        sink = WeightsAndBiases(tmp_path / "run/group-0", runs, "mine")
+        sink.write([{"run": run, "name": "x", "step": step, "alive": True, "q": 0.5} for run in runs])
+        sink.close()
+    first, resumed = calls[: len(runs)], calls[len(runs) :]
     assert [call["id"] for call in first] == [call["id"] for call in resumed]  # W&B goes on with the same run
-    assert len({call["id"] for call in first}) == len(first)
-    assert [call["config"] for call in first] == [run.describe() for run in described()]
-    assert all(call["finished"] and call["project"] == "mine" and call["resume"] == "allow" for call in calls)
-    assert all(call["against"] == {"*": "step"} for call in calls)  # what W&B counts itself must not go back
-    assert [step for step, _ in first[0]["logged"]] == [50, 100] and [step for step, _ in resumed[0]["logged"]] == [150]
-    assert np.isfinite(first[0]["logged"][0][1]["q"])
+    assert len({call["id"] for call in first}) == len(runs)
+    assert [call["config"] for call in first] == list(runs.values())
+    for call in calls:
+        assert call["finished"] and (call["project"], call["resume"], call["axis"]) == ("mine", "allow", "step")
+    assert first[0]["logged"] == [{"step": 50, "alive": True, "q": 0.5}]
+    assert resumed[0]["logged"] == [{"step": 100, "alive": True, "q": 0.5}]
 
 
 def test_a_logger_that_is_not_installed_is_named_before_anything_is_written(tmp_path, monkeypatch):

@@ -63,6 +63,9 @@ class BenchTrain:
                 raise unknown_name("variant", variant, VARIANTS)
         if "uniform" not in self.variants:
             self.variants = ("uniform", *self.variants)  # what the others are compared with
+        for name, smallest in (("runs", min(self.runs, default=0)), ("steps", self.steps), ("rounds", self.rounds)):
+            if smallest < 1:
+                raise UsageError(f"--{name} has {smallest}; expected at least 1")
         if self.torch and self.algorithm != "td3_bc":
             raise UsageError("the plain PyTorch loop is TD3+BC; leave --torch out for other algorithms")
         data = random_trajectories(self.size, 400, 600)

@@ -6,7 +6,7 @@ from rewind.envs.display import choose_renderer
 from rewind.envs.evaluate import Evaluation, Evaluator, evaluate
 from rewind.envs.make import make
 from rewind.envs.offline import Diagnostics, diagnose
-from rewind.envs.protocol import PaperScore, evaluation_steps, paper_score
+from rewind.envs.protocol import PaperScore, evaluation_steps, paper_score, scored_steps
 
 choose_renderer()
 if find_spec("gymnasium"):
@@ -24,4 +24,5 @@ __all__ = [
     "evaluation_steps",
     "make",
     "paper_score",
+    "scored_steps",
 ]

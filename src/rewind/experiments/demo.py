@@ -35,8 +35,11 @@ POINTS = 20  # evaluations on the way
 
 def run_demo(command: Demo) -> None:
     """Make the data, train, print, draw."""
-    if command.seeds < 1 or command.steps < POINTS or command.trajectories < 1:
-        raise UsageError(f"expected at least 1 seed, 1 trajectory and {POINTS} steps")
+    least = {"seeds": 1, "steps": POINTS, "trajectories": 1, "batch_size": 1, "episodes": 1, "noise": 0, "data_seed": 0}
+    for name, smallest in least.items():
+        if getattr(command, name) < smallest:
+            given = f"--{name.replace('_', '-')} is {getattr(command, name)}"
+            raise UsageError(f"{given}; expected at least {smallest}")
     begin = time.monotonic()
     data = wander(command.maze, command.trajectories, command.noise, seed=command.data_seed)
     crossed = float((data.returns > 0).mean())

@@ -49,8 +49,9 @@ class Watch:
         environment = self.env or policy.environment
         if environment is None:
             raise UsageError(f"{self.policy} was trained without a simulator; say where to play: --env NAME")
-        if self.frames < 2:
-            raise UsageError(f"--frames is {self.frames}; expected at least 2")
+        for name, smallest in (("frames", 2), ("seed", 0)):
+            if getattr(self, name) < smallest:
+                raise UsageError(f"--{name} is {getattr(self, name)}; expected at least {smallest}")
         out = self.out or self.policy / "episode.gif"
         check_kind(out)
         film = film_episode(policy, environment, self.seed, self.frames)

@@ -84,9 +84,6 @@ class TensorBoard:
 class WeightsAndBiases:
     """One W&B run per run of ours, in one group.
 
-    Curves are against our own `step`: W&B's must never fall, and it drops what comes late, as evaluations do that were
-    played beside the training.
-
     described: what each run is, by its number; its name among it
     """
 
@@ -106,7 +103,7 @@ class WeightsAndBiases:
             for run, about in described.items()
         }
         for run in self._runs.values():
-            run.define_metric("*", step_metric="step")
+            run.define_metric("*", step_metric="step")  # evaluations may come later than what was trained after them
 
     def write(self, records: Sequence[Record]) -> None:
         for record in records:

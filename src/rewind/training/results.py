@@ -105,9 +105,11 @@ def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
 
 def score_table(rows: Sequence[dict[str, Any]]) -> str:
     averaged = rows[0]["evaluations"]
-    which = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart" if averaged > 1 else "the last one"
+    which = "the last evaluation"
+    if averaged > 1:
+        which = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart"
     note = (
-        f"score: {which}, then mean of the seeds; [95% bootstrap interval over seeds]\n"
+        f"score: {which}; mean of the seeds, [95% bootstrap interval over seeds]\n"
         "last: of the last evaluation; best: of the best one, which nobody without a simulator could have chosen"
     )
     return _shown(rows, ("score", "last", "best"), ".1f") + "\n" + note

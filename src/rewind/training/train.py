@@ -93,6 +93,7 @@ class Options:
     deterministic: bool = False  # resume bit for bit on a GPU too, at some cost (docs/training.md)
     progress: bool = True
     record: Mapping[str, Any] = field(default_factory=dict)  # saved with the configuration; a resumed run has the same
+    about: Mapping[str, Any] = field(default_factory=dict)  # saved beside it, for whoever wants to know
     stop: Callable[[], bool] | None = None  # asked after every block; True: save and raise `Stopped`
 
     def __post_init__(self) -> None:
@@ -227,11 +228,19 @@ class _Session:
             if not self.options.resume:
                 raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
             return
-        versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
-        how = {
-            key: value for key, value in vars(self.options).items() if key not in ("out", "resume", "record", "stop")
+        elsewhere = ("out", "resume", "record", "about", "stop")
+        about = {
+            "options": {key: value for key, value in vars(self.options).items() if key not in elsewhere},
+            "versions": {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__},
+            "device": device_kind(),
+            "data": {
+                "name": self.data.name,
+                "trajectories": len(self.data),
+                "rows": self.data.rows,
+                "notes": self.data.notes,
+            },
         }
-        write_json(path, {"config": self.config, "options": how, "versions": versions, "device": device_kind()})
+        write_json(path, {"config": self.config, **about, **self.options.about})
 
     def train(self) -> list[Trained]:
         trained: dict[int, Trained] = {}

@@ -89,6 +89,12 @@ def test_unknown_names_are_errors_with_the_nearest(choice, message):
         PAPER.wanted(Choice(**choice))
 
 
+def test_a_part_may_have_seeds_of_its_own():
+    counts = {spec.dataset: 0 for spec in wanted("rebuilt")["rebuilt"]}
+    assert len(wanted("rebuilt")["rebuilt"]) == 4 * (2 * len(counts) + 3)
+    assert {spec.seed for spec in wanted("rebuilt", seeds=[7])["rebuilt"]} == {7}
+
+
 def test_runs_that_would_train_alike_are_equal():
     uniform = RunSpec("hopper-medium-v2", sampler="baseline")
     assert canonical(replace(uniform, beta=0.5, reuse="epoch", exponent=2.0, stagger=True, block=10)) == uniform
@@ -113,6 +119,10 @@ def test_a_run_keeps_its_name():
         ("[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nsampler=['tr']", "did you mean 'samplers'"),
         ("[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nsamplers=['uqm']", "unknown sampler in table a 'uqm'"),
         ("[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nbetas=[2]", "table a has a beta of 2"),
+        (
+            "[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nseeds=[0, 1]",
+            "table a has seeds = .*; expected how many",
+        ),
         ("[tables.a]\nincludes=['b']", "unknown table in includes of a 'b'"),
         ("[defaults]\nstep=3", "did you mean 'steps'"),
         ("tables = 1 2", "definitions.toml"),

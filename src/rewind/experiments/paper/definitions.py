@@ -34,6 +34,7 @@ class Part:
     exponents: tuple[float, ...] = (1.0,)
     stagger: tuple[bool, ...] = (False,)
     blocks: tuple[int | None, ...] = (None,)
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Definitions:
         for dataset in data_names(part.datasets, choice.data):
             known = known_entry(dataset)
             common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
-            for seed in self._seeds(choice, "other" if known is None else known.suite):
+            for seed in self._seeds(part, choice, "other" if known is None else known.suite):
                 for (algorithm, sampler, beta, reuse, exponent, stagger, block), values in product(
                     variants, product(*settings.values())
                 ):
@@ -152,8 +153,14 @@ class Definitions:
                         )
                     )  # fmt: skip
 
-    def _seeds(self, choice: Choice, suite: str) -> Sequence[int]:
-        return range(self.defaults.seeds[suite]) if choice.seeds is None else choice.seeds
+    def _seeds(self, part: Part, choice: Choice, suite: str) -> Sequence[int]:
+        """As chosen; or so many as the part says, or else the defaults."""
+        if choice.seeds is not None:
+            return choice.seeds
+        if part.seeds is None and suite not in self.defaults.seeds:
+            there = ", ".join(self.defaults.seeds) or "none"
+            raise UsageError(f"the definitions have no number of seeds for {suite} data under defaults.seeds: {there}")
+        return range(self.defaults.seeds[suite] if part.seeds is None else part.seeds)
 
 
 def in_order(tables: Mapping[str, Sequence[RunSpec]]) -> list[RunSpec]:
@@ -218,6 +225,8 @@ def _part(table: str, content: dict[str, Any]) -> Part:
     for beta in part.betas:
         if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
             raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")
+    if part.seeds is not None and (not isinstance(part.seeds, int) or part.seeds < 1):
+        raise UsageError(f"table {table} has seeds = {part.seeds!r}; expected how many, 1 or more")
     return part
 
 
