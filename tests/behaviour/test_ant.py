@@ -6,7 +6,9 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 
+from rewind.behaviour import walker
 from rewind.behaviour.ant import CRUISE, AntNavigator, AntWalk, uprightness, walker_observations
+from rewind.behaviour.collect import Episodes
 from rewind.envs.ant_model import CELL
 
 NO_JITTER = np.zeros((1, 2))
@@ -96,3 +98,15 @@ def test_a_goal_that_is_reached_is_followed_by_another():
     _, _, terminated, _, _ = env.step(np.zeros((1, 8), np.float32))
     assert not terminated.any()
     assert np.linalg.norm(env.goals[0] - before) > 0.1
+
+
+def test_a_walker_that_never_arrives_is_measured_too(monkeypatch):
+    def lying(player, recipe, seed, part, chunk):
+        count, rows = recipe.width, np.zeros((recipe.width, 29))
+        ones = np.ones(count, int)
+        return Episodes(rows, rows[:, :8], rows[:, 0], ones, np.zeros(count, bool), rows)
+
+    monkeypatch.setattr(walker, "find_player", lambda recipe, policy: None)
+    monkeypatch.setattr(walker, "play", lying)
+    row = walker.measure(episodes=4)[0]
+    assert (row["episodes"], row["reached own goal"], row["steps to it"]) == (4, "0.0%", None)

@@ -11,16 +11,17 @@ pytest.importorskip("mujoco")
 
 from rewind.agents.agent import Batch
 from rewind.agents.edac import EDAC
+from rewind.agents.networks import MLP
 from rewind.behaviour import judge
 from rewind.behaviour.judge import Snapshot, best_run, choose, ship
 from rewind.behaviour.online import Online, Plan, Players, snapshots
 from rewind.behaviour.policy import load_behaviour
-from rewind.behaviour.sac import SAC, Learners, draw, insert, make_ring, pack, unpack
+from rewind.behaviour.sac import SAC, draw, insert, make_ring, pack, unpack
 from rewind.behaviour.shipped import described
 from rewind.errors import DataError, UsageError
 from rewind.training.train import Stopped
 
-TINY = {"seeds": (0, 1), "copies": 4, "rounds": 4, "random": 64, "batch_size": 16, "capacity": 512, "early": 96}
+TINY = {"seeds": (0, 7), "copies": 4, "rounds": 4, "random": 64, "batch_size": 16, "capacity": 512, "early": 96}
 
 
 def random_batch(stream, rows=16):
@@ -33,17 +34,19 @@ def random_batch(stream, rows=16):
 
 
 def test_sac_is_edac_with_two_critics_and_no_diversity():
+    """The loss of the critics is all that it has of its own."""
     sizes = {"observation_size": 5, "action_size": 2, "hidden": (8, 8), "ensemble": 2}
-    batch = random_batch(np.random.default_rng(0))
-    ended = []
+    (batch,) = random_batch(np.random.default_rng(0)).split(1)
+    critics = MLP(jax.random.PRNGKey(0), [7, 8, 8, 1], ensemble=2)
+    own = {name for name, value in vars(SAC).items() if callable(value) and not name.startswith("_")}
+    assert own == {"critic_loss"}
+    found = []
     for agent in (SAC(**sizes), EDAC(**sizes, eta=0.0)):
-        state = agent.init(jax.random.PRNGKey(0), 16)
-        update = jax.jit(type(agent).update)
-        for _ in range(3):
-            state, _, _ = update(agent, state, batch)
-        ended.append(jax.tree.leaves(state))
-    for ours, theirs in zip(*ended, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+        judged = jax.jit(jax.value_and_grad(agent.critic_loss, has_aux=True))
+        (loss, (q, _)), gradients = judged(critics, batch, batch.rewards)
+        found.append(jax.tree.leaves((loss, q, gradients)))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_a_ring_keeps_the_newest():
@@ -72,15 +75,6 @@ def test_rows_come_out_as_they_went_in():
     assert bool(batch.fresh.all())
 
 
-def test_the_host_draws_the_actions_the_agent_would():
-    learners = Learners(SAC(4, 2, hidden=(8, 8)), [0, 1], 16, 4, 1, 4)
-    stream = np.random.default_rng(0)
-    seen, noise = stream.standard_normal((2, 5, 4)), stream.standard_normal((2, 5, 2))
-    ours = draw(*learners.actors(), seen, noise)
-    theirs = jax.vmap(lambda actor, s, n: actor.sample(s, n)[0])(learners.state.actor.params, seen, noise)
-    np.testing.assert_allclose(ours, theirs, atol=1e-5)
-
-
 def test_players_store_the_state_before_a_reset_and_never_call_a_timeout_terminal():
     plan = Plan("HalfCheetah-v4", **TINY)
     players = Players(plan)
@@ -93,16 +87,46 @@ def test_players_store_the_state_before_a_reset_and_never_call_a_timeout_termina
     assert [len(each) for each in players.take_ended()] == [4, 4]
 
 
+def test_a_resumed_training_plays_other_episodes_than_it_began_with():
+    plan = Plan("HalfCheetah-v4", **TINY)
+    begun, again, resumed = (Players(plan, step).play(2, None) for step in (0, 0, 64))
+    np.testing.assert_array_equal(begun, again)
+    assert not np.isclose(begun[..., 17:23], resumed[..., 17:23]).any()  # actions
+
+
+def test_sizes_that_make_no_progress_are_refused(tmp_path):
+    for wrong in ({"rounds": 0}, {"copies": 0}, {"steps": 0}):
+        with pytest.raises(UsageError, match=f"{next(iter(wrong))} is 0"):
+            Online(Plan("Hopper-v4", **{**TINY, **wrong}), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def online(tmp_path_factory):
     """A training that was stopped by its budget and resumed to the end."""
     folder = tmp_path_factory.mktemp("hopper")
     with pytest.raises(Stopped, match="resume"):
         Online(Plan("Hopper-v4", steps=320, **TINY), folder).train(budget=0.0)
     stopped = Online(Plan("Hopper-v4", steps=320, **TINY), folder, resume=True)
     assert 0 < stopped.step < 320
+    with (folder / "curve.jsonl").open("a") as file:  # as if it had gone on after the checkpoint, and been killed
+        file.writelines(json.dumps({"step": step, "run": 0}) + "\n" for step in (stopped.step, 310))
     stopped.train()
-    return folder
+    return stopped
+
+
+@pytest.fixture(scope="module")
+def trained(online):
+    """Its folder."""
+    return online.out
+
+
+def test_the_host_draws_the_actions_the_agent_would(online):
+    stream = np.random.default_rng(0)
+    seen, noise = (stream.standard_normal((2, 5, size)).astype(np.float32) for size in (11, 3))
+    ours = draw(*online.learners.actors(), seen, noise)
+    theirs = jax.vmap(lambda actor, s, n: actor.sample(s, n)[0])(online.learners.state.actor.params, seen, noise)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 def test_training_leaves_snapshots_that_differ(trained):
@@ -110,6 +134,11 @@ def test_training_leaves_snapshots_that_differ(trained):
     assert [step for step, _, _ in found] == [96, 192, 288, 320]
     assert [w.shape for w in found[0][1]] == [(2, 11, 256), (2, 256, 256), (2, 256, 6)]
     assert not np.allclose(found[1][1][0], found[-1][1][0])
+
+
+def test_what_came_after_the_checkpoint_is_in_the_curve_once(trained):
+    steps = [json.loads(line)["step"] for line in (trained / "curve.jsonl").read_text().splitlines()]
+    assert steps and 310 not in steps
 
 
 def test_a_folder_is_not_overwritten_and_resumed_only_as_it_was(trained):
@@ -149,7 +178,9 @@ def test_shipping_writes_policies_that_load(trained, tmp_path, monkeypatch):
     policies = ship(trained, tmp_path, episodes=2)
     assert {"hopper-expert", "hopper-medium", "hopper-replay-0"} <= set(policies)
     loaded = load_behaviour(tmp_path / "hopper-expert.npz")
-    assert loaded.meta["environment"] == "Hopper-v4"
+    assert loaded.meta["environment"] == "Hopper-v4" and loaded.meta["seed"] == 7
+    with pytest.raises(UsageError, match="no run 2; expected 0 to 1"):
+        ship(trained, tmp_path, run=2)
     assert loaded.mode(np.zeros((3, 11))).shape == (3, 3)
     assert all("score" in row for row in described(policies))
 

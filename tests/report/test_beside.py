@@ -26,5 +26,15 @@ def test_ours_stand_beside_the_papers_and_what_is_missing_is_said(tmp_path):
     assert lines["rewind/antmaze-medium-play-v0", "TD3+BC", "Weighted, β 0.98"][5] == "71.1 ± 9.2"
 
 
+def test_deviations_are_over_n_minus_1_as_everywhere_else():
+    made = synthetic.rows(
+        synthetic.null, ("rebuilt",), keep=lambda s: s.dataset == "rewind/hopper-medium-v0", seeds=(0, 1)
+    )
+    results = Results(runs_of([row for row in made if row["algorithm"] == "td3_bc"]), "rewind")
+    one, other = sorted(run.score for run in results.runs)
+    told = variants(beside(results, {}))["rewind/hopper-medium-v0", "TD3+BC", "Baseline"][6]
+    assert told.startswith(f"**{(one + other) / 2:.1f} ± {(other - one) / 2**0.5:.1f}**")
+
+
 def test_without_cards_nothing_is_known_of_the_data(tmp_path):
     assert behaviour_scores(tmp_path / "cards.json") == {}

@@ -27,6 +27,13 @@ def test_a_score_is_the_mean_of_the_last_five_evaluations():
     assert run.score == pytest.approx(np.mean([row["score"] for row in own[-LAST:]]))
 
 
+def test_evaluations_between_the_scored_ones_do_not_count():
+    """As in `rewind train`, which may evaluate more often than every 1000 steps."""
+    first = few()[0]
+    dense = [{**first, "step": step, "steps": 10_000, "score": float(step)} for step in range(500, 10_001, 500)]
+    assert runs_of(dense)[0].score == np.mean([6000, 7000, 8000, 9000, 10_000])
+
+
 def test_a_curve_ends_with_the_score():
     run = runs_of(few())[0]
     steps, scores = run.curve

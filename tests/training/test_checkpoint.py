@@ -159,10 +159,8 @@ np.savez(sys.argv[1] + ".npz", *leaves(trained))
 
 
 def start(folder):
-    # The compiled program is kept between the processes: compiling would take longer than training.
-    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(folder.parent / "compiled")}
-    environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", PROGRAM, str(folder)]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
 
 

@@ -23,7 +23,7 @@ from rewind.behaviour.policy import BehaviourPolicy
 from rewind.behaviour.sac import draw
 from rewind.envs.locomotion import HORIZON
 from rewind.envs.make import known_task
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError
 from rewind.progress import progress
 
 Array = NDArray[Any]
@@ -46,7 +46,7 @@ class Snapshot:
         return float(self.returns.mean())
 
     def policy(self, meta: Mapping[str, Any]) -> BehaviourPolicy:
-        told: dict[str, Any] = {"step": self.step, "seed": self.run, "episodes": len(self.returns)}
+        told: dict[str, Any] = {"step": self.step, "episodes": len(self.returns)}
         told |= {"return": round(self.mean, 1), "deviation": round(float(self.returns.std()), 1)}
         return BehaviourPolicy(self.weights, self.biases, "relu", meta={**meta, **told})
 
@@ -73,10 +73,11 @@ def judge(task: str, found: Sequence[Snapshot], episodes: int, seed: int = 0) ->
     return [replace(one, returns=own) for one, own in zip(found, each, strict=True)]
 
 
-def read(folder: Path) -> tuple[str, list[Snapshot]]:
-    """A training's task, and all snapshots of all its runs, step by step."""
+def read(folder: Path) -> tuple[str, list[int], list[Snapshot]]:
+    """A training's task, the seeds of its runs, and all snapshots of all of them, step by step."""
     try:
-        task = str(json.loads((folder / "config.json").read_text(encoding="utf-8"))["task"])
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        task, seeds = str(config["task"]), list(config["seeds"])
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{folder} holds no training of a behaviour policy: {error}") from error
     found = [
@@ -86,7 +87,7 @@ def read(folder: Path) -> tuple[str, list[Snapshot]]:
     ]
     if not found:
         raise DataError(f"{folder} has no snapshots yet")
-    return task, found
+    return task, seeds, found
 
 
 def best_run(folder: Path) -> int:
@@ -113,7 +114,9 @@ def choose(task: str, found: Sequence[Snapshot], run: int, episodes: int = EPISO
     third = floor + (expert.mean - floor) / 3.0
     medium = min((one for one in own if one.step <= expert.step), key=lambda one: abs(one.mean - third))
     early = judge(task, [one for one in found if one.step <= medium.step], episodes)
-    stages = [one for one in early if one.mean <= medium.mean]
+    # The medium itself is one of them, however lucky it is the second time.
+    own_stage = (medium.run, medium.step)
+    stages = [one for one in early if one.mean <= medium.mean or (one.run, one.step) == own_stage]
     spaced = np.unique(np.linspace(0, len(stages) - 1, min(STAGES, len(stages))).round().astype(int))
     name = task.split("-")[0].lower()
     chosen = {f"{name}-expert": expert, f"{name}-medium": medium}
@@ -122,11 +125,13 @@ def choose(task: str, found: Sequence[Snapshot], run: int, episodes: int = EPISO
 
 def ship(folder: Path, out: Path, run: int | None = None, episodes: int = EPISODES) -> dict[str, BehaviourPolicy]:
     """Judge a training and write its policies into `out`; returns them by name."""
-    task, found = read(folder)
+    task, seeds, found = read(folder)
+    if run is not None and run not in range(len(seeds)):
+        raise UsageError(f"there is no run {run}; expected 0 to {len(seeds) - 1}")
     chosen = choose(task, found, best_run(folder) if run is None else run, episodes)
     played = judge(task, list(chosen.values()), FINAL_EPISODES, seed=1_000_000)
     meta = {"environment": task, "algorithm": "SAC", "trained_by": "rewind behaviour train"}
-    policies = {name: one.policy(meta) for name, one in zip(chosen, played, strict=True)}
+    policies = {name: one.policy({**meta, "seed": seeds[one.run]}) for name, one in zip(chosen, played, strict=True)}
     for name, policy in policies.items():
         policy.save(out / f"{name}.npz")
     return policies

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from rewind.errors import UsageError
 from rewind.files import whole_file, write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
+from rewind.training.log import JsonLines, Record
 from rewind.training.train import Stopped, stop_signals
 
 Array = NDArray[Any]
@@ -81,13 +83,16 @@ def make_task(task: str, num_envs: int) -> ArrayEnv:
 
 
 class Players:
-    """The simulations of all runs, and the returns of the episodes they finish."""
+    """The simulations of all runs, and the returns of the episodes they finish.
 
-    def __init__(self, plan: Plan) -> None:
+    step: where a resumed training goes on; its episodes are others than those of the beginning
+    """
+
+    def __init__(self, plan: Plan, step: int = 0) -> None:
         self.runs, self.copies = len(plan.seeds), plan.copies
         self.env = make_task(plan.task, self.runs * self.copies)
-        self.stream = np.random.default_rng(plan.seeds[0])
-        self.observations, _ = self.env.reset(seed=1000 * plan.seeds[0])
+        self.stream = np.random.default_rng([plan.seeds[0], step])
+        self.observations, _ = self.env.reset(seed=1000 * plan.seeds[0] + step)
         self.returns = np.zeros(self.runs * self.copies)
         self.lengths = np.zeros(self.runs * self.copies, np.int64)
         self.ended: list[list[tuple[float, int]]] = [[] for _ in range(self.runs)]
@@ -129,18 +134,21 @@ class Online:
     """One training, from its folder to its folder."""
 
     def __init__(self, plan: Plan, out: Path, resume: bool = False, checkpoint_minutes: float = 10.0) -> None:
-        if plan.steps < 1 or not plan.seeds:
-            raise UsageError("there must be at least one step and one seed")
+        if not plan.seeds:
+            raise UsageError("there must be at least one seed")
+        for name in ("steps", "copies", "rounds", "batch_size", "capacity"):
+            if getattr(plan, name) < 1:
+                raise UsageError(f"{name} is {getattr(plan, name)}; expected at least 1")
         self.plan, self.out, self.minutes = plan, out, checkpoint_minutes
         saved = self._prepare(resume)
-        self.players = Players(plan)
+        self.step = 0 if saved is None else int(saved["step"])
+        self.players = Players(plan, self.step)
         env = self.players.env
         sizes = ((env.single_observation_space.shape or (0,))[0], (env.single_action_space.shape or (0,))[0])
         agent = SAC(*sizes, discount=plan.discount)
         self.learners = Learners(
             agent, list(plan.seeds), min(plan.capacity, plan.steps), plan.together, plan.together, plan.batch_size
         )
-        self.step = 0
         if saved is not None:
             self._load(saved)
         else:
@@ -161,11 +169,12 @@ class Online:
             raise UsageError(f"{self.out} holds another configuration: {'; '.join(changed)}")
         content, problems = read_latest(self.out)
         if content is None:
-            raise UsageError(f"nothing to resume in {self.out}: {'; '.join(problems) or 'no checkpoint yet'}")
+            why = "; ".join(problems) or "no checkpoint yet"
+            raise UsageError(f"nothing to resume in {self.out}: {why}; remove the folder to start anew")
         return content
 
     def _load(self, content: dict[str, Any]) -> None:
-        self.step, self.learners.calls = content["step"], content["calls"]
+        self.learners.calls = content["calls"]
         like = (self.learners.state, self.learners.rings)
         leaves = [jax.numpy.asarray(leaf) for leaf in content["leaves"]]
         self.learners.state, self.learners.rings = jax.tree.unflatten(jax.tree.structure(like), leaves)
@@ -175,10 +184,11 @@ class Online:
         plan, learners = self.plan, self.learners
         begun = saved = time.monotonic()
         bar = steps_bar(f"{plan.task}, {len(plan.seeds)} runs", plan.steps, self.step)
+        curve = JsonLines(self.out, self.step, "curve.jsonl")
         actors = learners.actors()
         metrics: dict[str, Any] = {}
-        with stop_signals() as stop:
-            rows = self.players.play(plan.rounds, actors if self.step else None)
+        with closing(bar), closing(curve), stop_signals() as stop:
+            rows = self.players.play(plan.rounds, actors if self.step > plan.random else None)
             while self.step < plan.steps:
                 before, self.step = self.step, self.step + plan.together
                 warm = self.step > plan.random
@@ -192,7 +202,7 @@ class Online:
                 if plan.snapshot_due(before, self.step):
                     self._snapshot(actors)
                 if self.step // PERIOD > before // PERIOD:
-                    self._log(metrics, time.monotonic() - begun)
+                    curve.write(list(self._records(metrics, time.monotonic() - begun)))
                 bar.update(self.step - bar.n)
                 over = bool(stop) or (budget is not None and time.monotonic() - begun > budget)
                 if over or time.monotonic() - saved > 60.0 * self.minutes:
@@ -200,7 +210,6 @@ class Online:
                     saved = time.monotonic()
                 if over:
                     raise Stopped(f"stopped at step {self.step:,} of {plan.steps:,}; --resume continues {self.out}")
-        bar.close()
 
     def _snapshot(self, actors: tuple[list[Array], list[Array]]) -> None:
         weights, biases = actors
@@ -209,16 +218,15 @@ class Online:
         with whole_file(self.out / "snapshots" / f"step-{self.step:010d}.npz") as temporary:
             np.savez(temporary, **arrays)
 
-    def _log(self, metrics: dict[str, Any], seconds: float) -> None:
+    def _records(self, metrics: dict[str, Any], seconds: float) -> Iterator[Record]:
+        """A line of the curve for each run."""
         figures = {name: np.asarray(values) for name, values in metrics.items()}
-        with (self.out / "curve.jsonl").open("a", encoding="utf-8") as file:
-            for run, ended in enumerate(self.players.take_ended()):
-                line = {"step": self.step, "run": run, "episodes": len(ended), "seconds": round(seconds, 1)}
-                if ended:
-                    returns, lengths = np.array(ended).T
-                    line |= {"return": round(float(returns.mean()), 2), "length": round(float(lengths.mean()), 1)}
-                line |= {name: round(float(values[run]), 4) for name, values in figures.items()}
-                file.write(json.dumps(line) + "\n")
+        for run, ended in enumerate(self.players.take_ended()):
+            line: Record = {"step": self.step, "run": run, "episodes": len(ended), "seconds": round(seconds, 1)}
+            if ended:
+                returns, lengths = np.array(ended).T
+                line |= {"return": round(float(returns.mean()), 2), "length": round(float(lengths.mean()), 1)}
+            yield line | {name: round(float(values[run]), 4) for name, values in figures.items()}
 
     def _save(self) -> None:
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((self.learners.state, self.learners.rings))]

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rewind.behaviour.ant import uprightness
 from rewind.behaviour.collect import join, play
 from rewind.behaviour.players import find_player
@@ -33,7 +31,7 @@ def measure(policy: Path | None = None, episodes: int = 200, seed: int = 0) -> l
                 "set": recipe.name,
                 "episodes": len(played.lengths),
                 "reached own goal": f"{100.0 * played.terminated.mean():.1f}%",
-                "steps to it": round(float(lengths.mean()) if len(lengths) else np.nan),
+                "steps to it": round(float(lengths.mean())) if len(lengths) else None,
                 "on its back": f"{100.0 * ((uprightness(played.finals) < 0.0) & ~played.terminated).mean():.1f}%",
             }
         )

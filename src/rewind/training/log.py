@@ -21,10 +21,10 @@ class Sink(Protocol):
 
 
 class JsonLines:
-    """One line per run and step in `metrics.jsonl`."""
+    """One line per run and step in a file of the folder."""
 
-    def __init__(self, folder: Path, from_step: int) -> None:
-        self.path = folder / "metrics.jsonl"
+    def __init__(self, folder: Path, from_step: int, name: str = "metrics.jsonl") -> None:
+        self.path = folder / name
         self.kept = self._forget_after(from_step)  # what a resumed run has logged before
         self._file = self.path.open("a", encoding="utf-8")
         self._failed = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from rewind.agents import Agent
 from rewind.agents.networks import value
 from rewind.data import Trajectories
 from rewind.envs import Diagnostics, Evaluator, diagnose, make
@@ -94,10 +95,16 @@ def kept_policies(group: Group) -> Callable[[], Act]:
 
     def fetch() -> Act:
         on_host = jax.device_put(to_host((engine.agents, policies)), jax.devices("cpu")[0])
-        mapped = jax.jit(jax.vmap(type(engine.agent).act))
+        mapped = acting_together(type(engine.agent))
         return lambda observations: mapped(*on_host, normaliser(observations).astype(np.float32))
 
     return fetch
+
+
+@cache
+def acting_together(kind: type[Agent[Any]]) -> Any:
+    """(agents, policies, observations) of all runs -> actions, compiled once for all evaluations."""
+    return jax.jit(jax.vmap(kind.act))
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:

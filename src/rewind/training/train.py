@@ -49,6 +49,10 @@ class EvaluateLater(Protocol):
         """Take what is needed of the group as it is now; the evaluation itself is what is returned."""
 
 
+class CannotResume(UsageError):
+    """What a folder holds is not what is to be gone on with."""
+
+
 class Stopped(RewindError):
     """A signal, or `Options.stop`, asked to stop; everything was saved."""
 
@@ -220,7 +224,7 @@ class _Session:
             if changed:
                 more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
                 found = f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}"
-                raise UsageError(f"{found}; go on as it was begun, or choose another folder")
+                raise CannotResume(f"{found}; go on as it was begun, or choose another folder")
             if not self.options.resume:
                 raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
             return
@@ -280,11 +284,11 @@ class _Course:
             print(f"rewind: {problem}; set aside, using the one before", file=sys.stderr)
         if content is None:
             if problems:
-                raise UsageError(f"no checkpoint in {folder} is whole; remove the folder to start anew")
+                raise CannotResume(f"no checkpoint in {folder} is whole; remove the folder to start anew")
             return
         self.group.load_state(content["group"])
         if self.group.step > self.options.steps:
-            raise UsageError(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
+            raise CannotResume(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
         alive = np.asarray(self.group.engine.alive)
         self.dead = {number for at, number in enumerate(self.group.numbers) if not alive[at]}
 

@@ -8,20 +8,20 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 for package in ("jax", "equinox", "optax", "gymnasium", "tyro"):
     pytest.importorskip(package)
 
-import jax
 from tests.experiments.paper.small import STEPS, row, write_definitions
 from tests.helpers import make
 
 from rewind import RewindError, UsageError
 from rewind.cli import main
 from rewind.experiments.paper import job
-from rewind.experiments.paper.clock import Deadline, parse_duration
+from rewind.experiments.paper.clock import Clock, Deadline, parse_duration
 from rewind.experiments.paper.definitions import Choice, in_order, load_definitions
 from rewind.experiments.paper.job import JobOptions, describe
 from rewind.experiments.paper.results import read_jsonl, read_rows, write_jsonl
@@ -32,19 +32,6 @@ from rewind.experiments.paper.work import begun, only_runner, work_folder
 ROOT = Path(__file__).parents[3]
 MEASURED = ("seconds_per_update", "group_seconds", "finished")
 OPTIONS = RunnerOptions(runs_per_group=3, device="cpu", job=JobOptions(points=4, checkpoint_minutes=0, progress=False))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once(tmp_path_factory):
-    """All groups here are one program: kept, it is compiled once, for this process and for those it starts."""
-    folder = str(tmp_path_factory.mktemp("compiled"))
-    settings = {"jax_compilation_cache_dir": folder, "jax_persistent_cache_min_compile_time_secs": 0}
-    before = {name: getattr(jax.config, name) for name in settings}
-    for name, value in settings.items():
-        jax.config.update(name, value)
-    yield folder
-    for name, value in before.items():
-        jax.config.update(name, value)
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +96,8 @@ def test_stopped_again_and_again_it_ends_with_the_same_results(tmp_path, runs, w
 PROGRAM = "import sys; from rewind.cli import main; main(['paper', 'run', *sys.argv[1:]])"
 
 
-def start(definitions, out, compiled, *more):
-    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": compiled, "JAX_PLATFORMS": "cpu"}
-    environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0", "PYTHONPATH": str(ROOT / "src")}
+def start(definitions, out, *more):
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT / "src")}
     arguments = [
         "--definitions",
         definitions,
@@ -135,8 +121,8 @@ def wait_for(process, condition, seconds=120):
         time.sleep(0.01)
 
 
-def test_killed_it_loses_nothing_finished_and_goes_on(tmp_path, definitions, runs, whole, compiled_once):
-    process = start(definitions, tmp_path, compiled_once)
+def test_killed_it_loses_nothing_finished_and_goes_on(tmp_path, definitions, runs, whole):
+    process = start(definitions, tmp_path)
     first, second = (work_folder(tmp_path, group) for group in (runs[:3], runs[3:]))
     wait_for(process, lambda: list(second.glob("*/*.checkpoint")))
     process.kill()
@@ -157,6 +143,43 @@ def test_the_command_ends_inside_its_budget_with_a_checkpoint(tmp_path, definiti
     assert time.monotonic() - begin < 60  # ten million steps would take half an hour
     assert "the time is over" in capsys.readouterr().out
     assert list(tmp_path.glob("work/*/*/*.checkpoint")) and not list(tmp_path.glob("groups/*"))
+
+
+def test_time_is_kept_for_every_evaluation_that_is_under_way(tmp_path):
+    """The last five come within seconds of training, and whoever stops waits for all of them."""
+
+    class Judge:
+        def __call__(self, group, step):
+            return {}
+
+        def later(self, group, step):
+            return dict
+
+    deadline = Deadline(100)
+    clock = Clock(tmp_path, Judge(), deadline)
+    deadline.evaluation = 30.0
+    group = SimpleNamespace(engine=SimpleNamespace(alive=True))
+    first = clock.later(group, 996)
+    assert not deadline.over()  # one under way, one that may begin: 60 seconds
+    clock.later(group, 997), clock.later(group, 998)
+    assert deadline.over()
+    first()
+    assert deadline.waiting == {997, 998}
+    Clock(tmp_path, Judge(), deadline)
+    assert not deadline.waiting  # another group waits for its own
+
+
+def test_an_error_that_is_not_about_the_folder_costs_no_checkpoint(tmp_path, runs, monkeypatch):
+    Runner(tmp_path, runs[:3], Impatient(2), OPTIONS).run()
+    before = list((tmp_path / "work").glob("*/*/*.checkpoint"))
+
+    def broken(*arguments):
+        raise UsageError("the simulator is not there")
+
+    monkeypatch.setattr(job.Scorer, "__call__", broken)
+    with pytest.raises(UsageError, match="simulator"):
+        Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
+    assert before and all(checkpoint.exists() for checkpoint in before)
 
 
 def test_what_was_killed_between_results_and_tidying_is_tidied(tmp_path, runs, whole):

@@ -37,15 +37,17 @@ def parse_duration(text: str) -> float:
 
 
 class Deadline:
-    """When to stop. What must still happen then, an evaluation and a checkpoint, is kept free before it.
+    """When to stop. The time of what must still happen then, evaluations and a checkpoint, is kept free before it.
 
     evaluation: seconds that one takes
+    waiting: steps whose evaluations are under way beside the training: they are played one after another
     """
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
         self._saving = min(SAVING, seconds / 20)
         self.evaluation = 0.0
+        self.waiting: set[int] = set()
         self.passed = False
 
     @property
@@ -55,7 +57,7 @@ class Deadline:
 
     def over(self) -> bool:
         """Whether to stop now."""
-        self.passed = self.left <= self.evaluation
+        self.passed = self.left <= self.evaluation * (len(self.waiting) + 1)
         return self.passed
 
 
@@ -74,11 +76,12 @@ class Clock:
         self._begin = time.monotonic()
         self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on
         self._longest = 0.0  # evaluation
+        deadline.waiting.clear()  # of another group
 
     def __call__(self, group: Group, step: int) -> Figures:
         """Evaluate, and note the time."""
         self._trained(step)
-        figures = self._timed(lambda: self._judge(group, step))
+        figures = self._timed(step, lambda: self._judge(group, step))
         self._last = (step, time.monotonic())
         self.save()
         return figures
@@ -92,18 +95,20 @@ class Clock:
         self._trained(step)
         self._last = (step, time.monotonic())
         self.save()
-        return lambda: self._timed(play)
+        self._deadline.waiting.add(step)
+        return lambda: self._timed(step, play)
 
     def _trained(self, step: int) -> None:
         if self._last is not None:
             self._steps += step - self._last[0]
             self._seconds += time.monotonic() - self._last[1]
 
-    def _timed(self, play: Callable[[], Figures]) -> Figures:
+    def _timed(self, step: int, play: Callable[[], Figures]) -> Figures:
         begin = time.monotonic()
         figures = play()
         self._longest = max(self._longest, time.monotonic() - begin)
         self._deadline.evaluation = self._longest
+        self._deadline.waiting.discard(step)
         return figures
 
     @property

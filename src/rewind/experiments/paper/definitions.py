@@ -157,6 +157,9 @@ class Definitions:
         """As chosen; or so many as the part says, or else the defaults."""
         if choice.seeds is not None:
             return choice.seeds
+        if part.seeds is None and suite not in self.defaults.seeds:
+            there = ", ".join(self.defaults.seeds) or "none"
+            raise UsageError(f"the definitions have no number of seeds for {suite} data under defaults.seeds: {there}")
         return range(self.defaults.seeds[suite] if part.seeds is None else part.seeds)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import rewind
 from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
-from rewind.errors import DataError, RewindError, UsageError
+from rewind.errors import DataError, RewindError
 from rewind.experiments.paper.clock import Clock, Deadline
 from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import RunSpec, group_name
@@ -28,7 +28,7 @@ from rewind.training import Options, Run, Sampler, Trained, make_runs, train
 from rewind.training.engine import device_kind
 from rewind.training.group import BLOCK, DYNAMIC_BLOCK
 from rewind.training.scoring import Scorer
-from rewind.training.train import find_device
+from rewind.training.train import CannotResume, find_device
 
 LOG_EVERY = 10_000
 KEPT = ("work.json", "clock.json")  # of a group that starts anew
@@ -96,7 +96,7 @@ def _resumed(
         return train(data, runs, clock, Options(**settings))
     try:
         return train(data, runs, clock, Options(**settings, resume=True))
-    except UsageError as error:
+    except CannotResume as error:
         print(f"rewind: {error}; this group starts anew", flush=True)
         for path in folder.iterdir():
             if path.name not in KEPT:

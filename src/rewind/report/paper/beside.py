@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from rewind.data.catalogue import catalogue
+from rewind.data.catalogue import known_entry
 from rewind.data.published import published as published_data
 from rewind.experiments.paper.definitions import Choice, load_definitions
-from rewind.experiments.paper.published import Printed, published
-from rewind.report.paper.methods import ALGORITHMS, LABELS, Method
-from rewind.report.paper.runs import Results, Run
+from rewind.experiments.paper.published import Printed
+from rewind.report.paper.comparisons import printed
+from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, method_of
+from rewind.report.paper.runs import Array, Results
+from rewind.statistics import deviation
 
 HEAD = """# Rebuilt data, tried
 
@@ -44,44 +43,45 @@ def beside(results: Results, behaviour: dict[str, float], table: str = "rebuilt"
 
 
 def _line(results: Results, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:
-    theirs = next(each for each in catalogue().values() if each.rebuilt == dataset and each.paper)
-    column = {Method("baseline"): "baseline", Method("tr"): "tr", Method("tr", theirs.beta or 1.0): "weighted"}
-    name = column.get(method)
-    paper = None if name is None else _printed(theirs.name, f"{algorithm} {name}")
-    original = _printed(theirs.name, f"{algorithm} original") if name == "baseline" else None
+    theirs = known_entry(dataset)
+    assert theirs is not None, f"{dataset} is rebuilt after a set of the catalogue"
+    columns = {method_of(column, dataset): column for column in ("weighted", "tr", "baseline")}
+    name = columns.get(method)
+    paper = None if name is None else printed(algorithm, name, theirs.name)
+    original = printed(algorithm, "original", theirs.name) if name == "baseline" else None
     d4rl, ours = published_data(theirs.name).mean_score, behaviour.get(dataset)
     data = f"{_number(d4rl)}, {_number(ours)}"
-    runs = results.of(dataset, algorithm, method)
+    scores = results.scores(dataset, algorithm, method)
     label = method.label if name != "weighted" else f"{LABELS['weighted']}, β {method.beta:g}"
-    cells = [dataset, data, ALGORITHMS[algorithm], label, _cell(original), _cell(paper), _scores(runs), str(len(runs))]
+    cells = [
+        dataset,
+        data,
+        ALGORITHMS[algorithm],
+        label,
+        _cell(original),
+        _cell(paper),
+        _scores(scores),
+        str(len(scores)),
+    ]
     return f"| {' | '.join(cells)} |"
 
 
-def _printed(dataset: str, column: str) -> Printed | None:
-    for table in ("table_2", "table_1_full"):
-        found = published(table).get(dataset, {}).get(column)
-        if found is not None:
-            return found
-    return None
-
-
-def _cell(printed: Printed | None) -> str:
-    if printed is None:
+def _cell(number: Printed | None) -> str:
+    if number is None:
         return "-"
-    return f"{printed.mean:.1f}" + ("" if printed.std is None else f" ± {printed.std:.1f}")
+    return f"{number.mean:.1f}" + ("" if number.std is None else f" ± {number.std:.1f}")
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
 
 
-def _scores(runs: Sequence[Run]) -> str:
+def _scores(scores: Array) -> str:
     """Mean and deviation, and each seed's score: few seeds and a wide spread hide in a mean."""
-    if not runs:
+    if not len(scores):
         return "not run yet"
-    scores = np.array([run.score for run in runs])
     each = " ".join(f"{score:.0f}" for score in scores)
-    return f"**{scores.mean():.1f} ± {scores.std():.1f}** ({each})"
+    return f"**{_cell(Printed(float(scores.mean()), deviation(scores)))}** ({each})"
 
 
 def behaviour_scores(cards: Path) -> dict[str, float]:

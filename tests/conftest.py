@@ -1,0 +1,16 @@
+"""For all tests: what JAX compiles is kept until the last of them, for the processes that they start too.
+
+Most of the time of these tests is compilation, and many train the same small program again and again.
+"""
+
+import os
+import shutil
+import tempfile
+
+COMPILED = tempfile.mkdtemp(prefix="rewind-compiled-")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", COMPILED)  # which JAX reads when it is imported
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+
+def pytest_unconfigure():
+    shutil.rmtree(COMPILED, ignore_errors=True)
