@@ -1,5 +1,7 @@
 """`rewind export` and `rewind watch`."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,18 @@ def test_a_long_episode_plays_faster_and_a_fast_simulation_slower(tmp_path):
     except UsageError as error:
         pytest.skip(str(error))
     assert (film.frames_per_second, film.speed) == (30, pytest.approx(30 / 125))
+
+
+@pytest.mark.parametrize(
+    ("package", "film", "extra"),
+    [("gymnasium", "x.gif", "envs"), ("imageio", "x.gif", "video"), ("imageio_ffmpeg", "x.mp4", "video")],
+)
+def test_a_film_that_lacks_a_package_names_its_extra(tmp_path, capsys, monkeypatch, package, film, extra):
+    _, folder = policy("rewind/PointMaze-umaze-v0", 4, 2, tmp_path)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit):
+        main(["watch", str(folder), "--out", str(tmp_path / film)])
+    assert f"'{package}', which is not installed: pip install 'rewind-rl[{extra}]'" in capsys.readouterr().err
 
 
 def test_an_ant_that_nothing_can_render_is_drawn_from_above(tmp_path, monkeypatch, capsys):

@@ -37,6 +37,7 @@ def film_episode(policy: Policy, name: str, seed: int, most_frames: int, size: i
 
     name: a data set or a Gymnasium id, as `rewind.envs.make`
     """
+    require("gymnasium", "envs")
     from rewind.envs import make
     from rewind.envs.vector import ArrayEnv
 
@@ -143,9 +144,12 @@ def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array]
 
 
 def check_kind(path: Path) -> None:
-    """Before an episode is played for nothing."""
+    """Before an episode is played for nothing: whether such a film can be written."""
     if path.suffix.lower() not in KINDS:
         raise UsageError(f"{path}: a film is written as {' or '.join(KINDS)}")
+    require("imageio", "video")
+    if path.suffix.lower() == ".mp4":
+        require("imageio_ffmpeg", "video")
 
 
 def write_film(film: Film, path: Path) -> None:
@@ -155,7 +159,6 @@ def write_film(film: Film, path: Path) -> None:
         if path.suffix.lower() == ".gif":
             imageio.mimwrite(temporary, list(film.frames), duration=1000 / film.frames_per_second, loop=0)
         else:
-            require("imageio_ffmpeg", "video")
             imageio.mimwrite(temporary, list(_even(film.frames)), fps=film.frames_per_second, macro_block_size=1)
 
 
