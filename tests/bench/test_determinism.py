@@ -1,10 +1,12 @@
 """`rewind bench determinism` tells equal trainings from others."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from rewind.bench import determinism
 from rewind.bench.determinism import BenchDeterminism, difference
 from rewind.errors import UsageError
 
@@ -31,6 +33,22 @@ def test_one_bit_of_one_policy_is_a_difference(tmp_path):
 def test_steps_that_cannot_be_halved_at_a_block_are_refused():
     with pytest.raises(UsageError, match=r"--steps is 300.*multiple of 200"):
         BenchDeterminism(steps=300).run()
+
+
+def test_what_is_stopped_in_the_middle_is_the_same_training(tmp_path, monkeypatch):
+    """IQL's rate falls over all steps: those of the whole, not of the half."""
+    commands = []
+
+    def run(command, **_):
+        commands.append(command)
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(determinism.subprocess, "run", run)
+    bench = BenchDeterminism(algorithm="iql", steps=400)
+    for steps in (200, 400):
+        bench._train(tmp_path, "resumed", steps)
+    half, whole = ([each for each in command if each not in ("200", "400")] for command in commands)
+    assert half == whole and "total_steps=400" in half
 
 
 @pytest.mark.long

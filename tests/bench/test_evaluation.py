@@ -9,7 +9,16 @@ pytest.importorskip("mujoco.batch")
 from rewind.bench.evaluation import AS_IS, LONGEST, TRAINING, BenchEvaluation, print_figures, wandering
 from rewind.errors import UsageError
 
-SMALL = {"runs": 2, "episodes": 2, "updates": 4, "size": 500, "batch_size": 16, "rounds": 1}
+SMALL = {
+    "algorithm": "bc",
+    "runs": 2,
+    "episodes": 2,
+    "updates": 4,
+    "size": 500,
+    "batch_size": 16,
+    "rounds": 1,
+    "threads": 1,
+}
 
 
 def test_training_and_both_evaluations_are_measured_side_by_side(capsys):

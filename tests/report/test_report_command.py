@@ -199,18 +199,28 @@ def test_folders_of_train_make_a_report_of_scores_and_curves(tmp_path):
     check(text)
     assert "Training report" in text and 'id="claims"' not in text
     told = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "| TR, β 0.5 | 35.0 ± 7.1 | [30.0, 40.0] | 40.0 | 1.00 | 2 | 0 |" in told
+    assert "| TR, β 0.5 | 40.0 ± 14.1 | [30.0, 50.0] | 40.0 | 1.00 | 2 | 0 |" in told
     assert len(train_rows(trained)) == 2 * 2 * 2
 
 
-def write_train_folder(path):
+def test_folders_of_other_settings_are_other_methods(tmp_path):
+    """Two trainings that differ in a number are not four seeds of one."""
+    for alpha in (2.5, 9.0):
+        write_train_folder(tmp_path / f"alpha {alpha}", alpha)
+    report(tmp_path, "--markdown", tmp_path / "report.md")
+    told = (tmp_path / "report.md").read_text(encoding="utf-8")
+    lines = [line for line in told.splitlines() if line.startswith("| TR, β 0.5")]
+    assert len(lines) == 2 and any("alpha" in line for line in lines) and all("| 2 | 0 |" in line for line in lines)
+
+
+def write_train_folder(path, alpha=2.5):
     """What `rewind train` writes, as far as a report reads it; a real one is tested with the command itself."""
     path.mkdir(parents=True, exist_ok=True)
     described, finished = [], []
     for sampler, beta, start in (("baseline", 1.0, 0.0), ("tr", 0.5, 20.0)):
         for seed in (0, 1):
             own = {"name": sampler, "alpha": 1.0, "reuse": "on_finish", "stagger": False}
-            described.append({"name": f"{sampler} {seed}", "agent": {"class": "TD3BC", "beta": beta, "alpha": 2.5},
+            described.append({"name": f"{sampler} {seed}", "agent": {"class": "TD3BC", "beta": beta, "alpha": alpha},
                               "sampler": own, "seed": seed})  # fmt: skip
             curve = {"steps": [10, 20], "scores": [start + 10, start + 10 + 20 * seed if start else 0.0]}
             finished.append({"name": f"{sampler} {seed}", "seed": seed, "alive": True, "curve": curve})

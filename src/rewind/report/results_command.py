@@ -57,7 +57,7 @@ def find_rows(folder: Path) -> list[Row]:
         raise UsageError(f"no folder {folder}: expected one that `rewind paper run` or `rewind train` has written")
     rows = read_rows(folder)
     trained = train_folders(folder)
-    rows += [row for each in trained for row in train_rows(each)]
+    rows += train_rows(*trained)
     if rows:
         return rows
     if trained:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
@@ -20,14 +21,44 @@ def train_folders(folder: Path) -> list[Path]:
     return [each for each in (folder, *sorted(folder.glob("*"))) if all((each / name).exists() for name in names)]
 
 
-def train_rows(folder: Path) -> list[Row]:
+def train_rows(*folders: Path) -> list[Row]:
     """A row for each evaluation of each run."""
+    trainings = [_training(folder) for folder in folders]
+    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for training in trainings:
+        together.setdefault(training.of, []).extend(training.described)
+    swept = {key: _swept(runs) for key, runs in together.items()}
+    return [row for training in trainings for row in _all_rows(training, swept[training.of])]
+
+
+class _Training(NamedTuple):
+    """What `rewind train` wrote into a folder."""
+
+    folder: Path
+    config: Any
+    results: Any
+    of: tuple[str, str]  # the data set's name, the algorithm
+    described: list[dict[str, Any]]  # its runs
+
+
+def _training(folder: Path) -> _Training:
     config, results = _read(folder / "config.json"), _read(folder / "results.json")
+    with _expected(folder):
+        name = results["data"]["name"] or Path(results["command"]["data"]["dataset"]).stem
+        return _Training(folder, config, results, (name, results["command"]["agent"]["algorithm"]),
+                         list(config["config"]["runs"]))  # fmt: skip
+
+
+def _all_rows(training: _Training, swept: Sequence[str]) -> list[Row]:
+    with _expected(training.folder):
+        pairs = zip(training.described, training.results["runs"], strict=True)
+        return [row for run, result in pairs for row in _rows(training, run, result, swept)]
+
+
+@contextmanager
+def _expected(folder: Path) -> Iterator[None]:
     try:
-        described, finished = config["config"]["runs"], results["runs"]
-        swept = _swept(described)
-        pairs = zip(described, finished, strict=True)
-        return [row for run, result in pairs for row in _rows(folder, config, results, run, result, swept)]
+        yield
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{folder} does not hold what `rewind train` writes: {error!r}") from error
 
@@ -40,16 +71,17 @@ def _read(path: Path) -> Any:
 
 
 def _swept(runs: Sequence[dict[str, Any]]) -> list[str]:
-    """The numbers of the agent that differ from run to run; beta has a column of its own."""
-    names = [name for name in runs[0]["agent"] if name not in ("class", "beta")]
-    return [name for name in names if len({json.dumps(run["agent"][name]) for run in runs}) > 1]
+    """The numbers of the agent that differ from run to run on the same data, in whatever folders they are.
+
+    beta and the steps have columns of their own.
+    """
+    names = [name for name in runs[0]["agent"] if name not in ("class", "beta", "total_steps")]
+    return [name for name in names if len({json.dumps(run["agent"].get(name)) for run in runs}) > 1]
 
 
-def _rows(
-    folder: Path, config: Any, results: Any, run: dict[str, Any], result: dict[str, Any], swept: Sequence[str]
-) -> Iterator[Row]:
+def _rows(training: _Training, run: dict[str, Any], result: dict[str, Any], swept: Sequence[str]) -> Iterator[Row]:
+    folder, config, results, (name, algorithm), _ = training
     curve = result.get("curve", {"steps": [], "scores": []})
-    name = results["data"]["name"] or Path(results["command"]["data"]["dataset"]).stem
     known, sampler = known_entry(name), run["sampler"]
     for step, score in zip(curve["steps"], curve["scores"], strict=True):
         yield {
@@ -57,10 +89,10 @@ def _rows(
             "group": digest([str(folder.resolve())]),
             "dataset": name,
             "suite": "other" if known is None else known.suite,
-            "algorithm": results["command"]["agent"]["algorithm"],
+            "algorithm": algorithm,
             "sampler": sampler["name"],
             "beta": float(run["agent"].get("beta", 1.0)),
-            "settings": json.dumps({key: run["agent"][key] for key in swept}),
+            "settings": json.dumps({key: run["agent"].get(key) for key in swept}),
             "reuse": sampler["reuse"],
             "exponent": sampler["alpha"],
             "stagger": sampler["stagger"],

@@ -134,3 +134,10 @@ def test_a_definition_that_makes_no_sense_is_an_error_that_says_where(tmp_path, 
     path.write_text(text)
     with pytest.raises(RewindError, match=message):
         load_definitions(path)
+
+
+def test_a_suite_without_a_number_of_seeds_is_named(tmp_path):
+    path = tmp_path / "definitions.toml"
+    path.write_text("[defaults]\nseeds = { mujoco = 2 }\n[[tables.a.parts]]\ndatasets = ['antmaze']\n")
+    with pytest.raises(UsageError, match=r"no number of seeds for antmaze data under defaults\.seeds: mujoco"):
+        load_definitions(path).wanted(Choice())
