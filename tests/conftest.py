@@ -7,6 +7,8 @@ import os
 import shutil
 import tempfile
 
+import rewind.envs  # noqa: F401  before anybody imports MuJoCo, which decides how to draw when it is imported
+
 COMPILED = tempfile.mkdtemp(prefix="rewind-compiled-")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", COMPILED)  # which JAX reads when it is imported
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
