@@ -71,7 +71,10 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
     players: dict[tuple[Recipe, str | None], Player] = {}
     for line in sys.stdin:
-        print(json.dumps(_answer(Job.read(line), players)), file=answers, flush=True)
+        try:
+            print(json.dumps(_answer(Job.read(line), players)), file=answers, flush=True)
+        except BrokenPipeError:  # nobody waits for it any more
+            os._exit(1)
 
 
 def _answer(job: Job, players: dict[tuple[Recipe, str | None], Player]) -> dict[str, Any]:
