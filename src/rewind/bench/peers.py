@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.bench.timing import side_by_side
+from rewind.bench.timing import machine, side_by_side
 from rewind.compiled import HAVE_NUMBA
 from rewind.data import Trajectories
 from rewind.errors import UsageError, unknown_name
@@ -275,6 +275,7 @@ class BenchPeers:
         updates = in_turns({name: both for name, (_, both) in calls.items() if both}, self.rounds, self.seconds)
         settings = {name: value for name, value in asdict(self).items() if name != "json"}
         return {
+            "machine": machine(),
             "settings": {**settings, "numba": HAVE_NUMBA, "versions": versions(calls)},
             "sample_us": samples,
             "sample_and_update_us": updates,

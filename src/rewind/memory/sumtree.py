@@ -76,8 +76,9 @@ def _step_down_one_by_one(tree: Array, nodes: Array, targets: Array) -> None:
     for index in range(nodes.size):
         node = 2 * nodes[index]
         left = tree[node]
-        right = targets[index] >= left and tree[node + 1] > 0.0
-        targets[index] -= left if right else 0.0
+        # Without a branch: which way it goes is random, and a processor that guesses wrongly waits.
+        right = (targets[index] >= left) & (tree[node + 1] > 0.0)
+        targets[index] -= left * right
         nodes[index] = node + right
 
 
