@@ -5,11 +5,17 @@ Most of the time of these tests is compilation, and many train the same small pr
 
 import os
 import shutil
+import signal
 import tempfile
+
+import rewind.envs  # noqa: F401  before anybody imports MuJoCo, which decides how to draw when it is imported
 
 COMPILED = tempfile.mkdtemp(prefix="rewind-compiled-")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", COMPILED)  # which JAX reads when it is imported
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+# A shell starts what runs in its background deaf to Ctrl-C, and so would be what the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure():

@@ -1,5 +1,9 @@
 """AntMaze's task is D4RL's: observation, first states, goals, reward, horizon."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -134,3 +138,22 @@ def test_it_is_rendered_where_the_machine_can():
     assert [frame.shape for frame in frames] == [(480, 480, 3)] * 2
     assert frames[0].std() > 10
     env.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="screens are found in other ways there")
+def test_where_nothing_can_be_drawn_it_is_said_again_and_again():
+    program = (
+        "from rewind.envs.antmaze import AntMaze\n"
+        "for _ in range(2):\n"
+        "    env = AntMaze(1)\n"
+        "    env.reset(seed=0)\n"
+        "    try:\n"
+        "        env.frame()\n"
+        "    except ValueError as error:\n"
+        "        print(error)\n"
+    )
+    without = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    without["MUJOCO_GL"] = "glfw"
+    done = subprocess.run([sys.executable, "-c", program], env=without, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("MuJoCo cannot draw here") == 2

@@ -37,6 +37,7 @@ class MujocoEnv(ArrayEnv):
 
     metadata: dict[str, Any] = {**ArrayEnv.metadata, "render_modes": ["rgb_array"]}  # noqa: RUF012
     camera: str | int = -1  # what `render` looks through, a camera of the model
+    _cannot_draw: str | None = None  # why not, once it was tried, in this process
 
     def __init__(
         self,
@@ -97,15 +98,19 @@ class MujocoEnv(ArrayEnv):
         """Add to the picture what is no part of the model, such as a goal."""
 
     def _make_renderer(self, height: int, width: int) -> Any:
+        """A second try where the first one failed would be the end of the process: MuJoCo aborts then."""
+        if MujocoEnv._cannot_draw is not None:
+            raise UsageError(MujocoEnv._cannot_draw)
         self.model.vis.global_.offheight = max(self.model.vis.global_.offheight, height)
         self.model.vis.global_.offwidth = max(self.model.vis.global_.offwidth, width)
         try:
             return mujoco.Renderer(self.model, height, width)
         except Exception as error:  # whatever the platform's OpenGL raises
-            raise UsageError(
+            MujocoEnv._cannot_draw = (
                 f"MuJoCo cannot draw here ({error}). Without a screen it needs libEGL, and MUJOCO_GL=egl in the "
                 "environment before MuJoCo is first imported; mazes can also be drawn by rewind.report.maze_plot"
-            ) from error
+            )
+            raise UsageError(MujocoEnv._cannot_draw) from error
 
     def _close_renderer(self) -> None:
         if self._renderer is not None:

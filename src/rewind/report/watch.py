@@ -138,9 +138,14 @@ def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array]
             frames.append(draw(np.array(path)))
         if len(frames) > most:
             frames, every = frames[::2], 2 * every
-    lifelike = float(env.metadata.get("render_fps") or 10) / every
+    shown, speed = pace(float(env.metadata.get("render_fps") or 10) / every)
+    return Film(np.stack(frames), shown, speed, total, len(path) - 1, how)
+
+
+def pace(lifelike: float) -> tuple[float, float]:
+    """Frames per second that can be watched, for so many in real time; and how many times as fast that is."""
     shown = min(max(lifelike, SLOWEST), FASTEST)
-    return Film(np.stack(frames), shown, shown / lifelike, total, len(path) - 1, how)
+    return shown, shown / lifelike
 
 
 def check_kind(path: Path) -> None:
