@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
@@ -12,9 +14,22 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from rewind.agents import fused
 from rewind.agents.agent import Array, Scalar
 
 Params = TypeVar("Params")
+
+_fused = ContextVar("fused", default=False)
+
+
+@contextmanager
+def fused_networks(wanted: bool) -> Iterator[None]:
+    """What is compiled meanwhile takes networks through whole kernels (rewind.agents.fused) where they fit."""
+    token = _fused.set(wanted)
+    try:
+        yield
+    finally:
+        _fused.reset(token)
 
 
 class MLP(eqx.Module):
@@ -52,9 +67,17 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Array) -> Array:
         """(rows, in) -> ([ensemble,] rows, out)"""
+        if _fused.get() and x.ndim == 2 and fused.fits(self.weights, len(x)):
+            return self._in_one_kernel(x)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = jax.nn.relu(x @ weight + bias[..., None, :])
         return x @ self.weights[-1] + self.biases[-1][..., None, :]
+
+    def _in_one_kernel(self, x: Array) -> Array:
+        alone = self.weights[0].ndim == 2
+        params = [leaf for layer in zip(self.weights, self.biases, strict=True) for leaf in layer]
+        result = fused.mlp(tuple(leaf[None] if alone else leaf for leaf in params), x)
+        return result[0] if alone else result
 
 
 def value(critic: MLP, observations: Array, actions: Array) -> Array:

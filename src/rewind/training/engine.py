@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.agents import Agent
+from rewind.agents.networks import fused_networks
 from rewind.training.table import Table
 
 EXPLODED = 1e9  # a Q value beyond this is no value
@@ -31,6 +32,7 @@ class Engine:
 
     agents: of one structure; their numbers may differ
     uncertainty: whether anybody wants the critics' disagreement row by row
+    fused: networks as whole kernels, in bfloat16 products (rewind.agents.fused)
     unroll: updates that are compiled as one piece; more than one saves a GPU some launches
     """
 
@@ -42,6 +44,7 @@ class Engine:
         batch_size: int,
         *,
         uncertainty: bool = True,
+        fused: bool = False,
         unroll: int | None = None,
     ) -> None:
         self.runs = len(agents)
@@ -53,6 +56,7 @@ class Engine:
         init = jax.jit(jax.vmap(partial(kind.init, batch_size=batch_size)))
         self.state = init(self.agents, keys)
         self.alive = jnp.ones(self.runs, bool)
+        self.fused = fused
         if unroll is None:
             unroll = 1 if current_device().platform == "cpu" else 2
         block = partial(train_block, uncertainty=uncertainty, unroll=unroll)
@@ -63,9 +67,10 @@ class Engine:
 
     def run(self, indices: NDArray[Any], fresh: NDArray[Any]) -> Outcome:
         """Train all runs on their plans, (runs, steps, batch). Returns at once; the device works on."""
-        self.state, self.alive, metrics, uncertainty = self._block(
-            self.agents, self.state, self.alive, self.table, indices, fresh
-        )
+        with fused_networks(self.fused):  # the first call compiles
+            self.state, self.alive, metrics, uncertainty = self._block(
+                self.agents, self.state, self.alive, self.table, indices, fresh
+            )
         return Outcome(metrics, self.alive, uncertainty)
 
     def policies(self) -> Any:
