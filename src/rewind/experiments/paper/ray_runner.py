@@ -63,7 +63,10 @@ class RayRunner(Runner):
         while len(self.flying) < slots and not self.deadline.passed:
             away = {spec for group in self.flying.values() for spec in group}
             left = [spec for spec in self.left if spec not in away]
-            group = self.begun_group(left) or self.new_group(left)
+            group = self.begun_group(left)
+            if not left or self.too_late(group or left[:1]):
+                break
+            group = group or self.new_group(left)
             if not group:
                 break
             self.announce(group)
