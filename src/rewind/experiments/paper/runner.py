@@ -149,8 +149,7 @@ class Runner:
         self.started += 1
         minutes = self._estimate().seconds(group[0], len(group)) / 60
         how = "going on" if (work_folder(self.out, group) / "config.json").exists() else "training"
-        runs = f"{len(group)} run{'s' if len(group) > 1 else ''} of {group[0].algorithm}"
-        say(f"{how}: {group[0].dataset}, {runs}, {group[0].steps:,} steps, about {minutes:.1f} min")
+        say(f"{how}: {group[0].dataset}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
 
     def _estimate(self) -> Estimate:
         return Estimate(self.index, self.options.device, self.options.job.points)
@@ -162,3 +161,7 @@ class Runner:
         if other:
             earlier = ", ".join(sorted(each[:8] for each in other))
             say(f"rewind: {name} is now other data ({own[:8]}) than that of earlier results ({earlier})")
+
+
+def in_words(group: Group) -> str:
+    return f"{len(group)} run{'s' if len(group) > 1 else ''} of {group[0].algorithm}"
