@@ -1,23 +1,21 @@
 """Evaluations that are played beside the training, as on an accelerator, give what they give in between."""
 
 import json
-import sys
 import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
 pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco")
 
 from rewind.behaviour.point import wander
-from rewind.training import Stopped, make_runs, train
+from rewind.training import Stopped, evaluations, make_runs, train
 from rewind.training.scoring import Scorer, Telling
 
-MODULE = sys.modules["rewind.training.train"]  # the package has the function of that name
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
 
 
@@ -29,7 +27,7 @@ def data():
 @pytest.fixture
 def beside(monkeypatch):
     """As if the engine were on a GPU: evaluations go to their thread."""
-    monkeypatch.setattr(MODULE, "current_device", lambda: SimpleNamespace(platform="gpu"))
+    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
 
 
 def runs_of(data):
@@ -46,9 +44,26 @@ def scores(trained):
 
 def test_beside_the_training_is_the_same_as_in_between(data, monkeypatch):
     between = scores(train(data, runs_of(data), scorer(), **QUIET))
-    monkeypatch.setattr(MODULE, "current_device", lambda: SimpleNamespace(platform="gpu"))
+    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
     assert scores(train(data, runs_of(data), Telling(scorer(), ["a", "b"]), **QUIET)) == between
     assert [step for step, _, _ in between] == [20, 40, 60] * 2
+
+
+def test_without_a_cpu_in_jax_training_waits_and_says_what_to_set(data, beside, monkeypatch, capfd):
+    """As with JAX_PLATFORMS=cuda."""
+    there = jax.devices
+
+    def devices(backend=None):
+        if backend == "cpu":
+            raise RuntimeError("Unknown backend cpu")
+        return there(backend)
+
+    monkeypatch.setattr(jax, "devices", devices)
+    waited = scores(train(data, runs_of(data), scorer(), **QUIET))
+    printed = capfd.readouterr().err
+    assert "no CPU to play them on" in printed and ",cpu" in printed and printed.count("\n") == 1
+    monkeypatch.undo()
+    assert waited == scores(train(data, runs_of(data), scorer(), **QUIET))
 
 
 def test_training_goes_on_while_an_evaluation_waits(data, beside):
