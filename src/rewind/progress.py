@@ -1,34 +1,47 @@
-"""A progress bar for people who wait."""
+"""A progress bar for people who wait.
+
+There is none without tqdm, or where stderr is no terminal: a log file wants results, not their making.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+Progress = Callable[[int, int | None], None]  # (bytes here, bytes in all if known)
+
+
+def _tqdm() -> Any:
+    """tqdm's bar, or None."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        return importlib.import_module("tqdm").tqdm
+    except ImportError:
+        return None
 
 
 def progress(items: Iterable[Item], label: str, total: int | None = None) -> Iterable[Item]:
     """The same items, with a bar on stderr while they are used up.
 
-    There is no bar without tqdm or where stderr is no terminal: a log file wants results, not their making.
-
     total: how many there are, where `items` cannot say
     """
-    try:
-        tqdm = importlib.import_module("tqdm").tqdm
-    except ImportError:
+    tqdm = _tqdm()
+    if tqdm is None:
         return items
-    bar: Iterable[Item] = tqdm(items, desc=label, total=total, disable=None, leave=False, dynamic_ncols=True)
+    bar: Iterable[Item] = tqdm(items, desc=label, total=total, leave=False, dynamic_ncols=True)
     return bar
 
 
 class _NoBar:
     """Stands in where there is no bar to show; messages still go to stderr."""
 
-    n = 0
+    def __init__(self, done: int) -> None:
+        self.n = done
 
     def update(self, steps: int) -> None:
         self.n += steps
@@ -45,21 +58,51 @@ class _NoBar:
 
 def steps_bar(label: str, total: int, done: int, wanted: bool = True) -> Any:
     """A bar for training: steps per second and the time left, with tqdm's methods."""
-    nothing = _NoBar()
-    nothing.n = done
-    if not wanted or not sys.stderr.isatty():
-        return nothing
-    try:
-        tqdm = importlib.import_module("tqdm").tqdm
-    except ImportError:
-        return nothing
+    tqdm = _tqdm() if wanted else None
+    if tqdm is None:
+        return _NoBar(done)
     return tqdm(desc=label, total=total, initial=done, unit=" steps", unit_scale=True, dynamic_ncols=True)
+
+
+@contextmanager
+def bytes_bar(label: str) -> Iterator[Progress]:
+    """A bar for a download. Where there is none, a line for every tenth: it may take an hour, and fail."""
+    tqdm = _tqdm()
+    if tqdm is None:
+        yield _tenths(label)
+        return
+    with ExitStack() as stack:
+        bar: Any = None
+
+        def show(done: int, total: int | None) -> None:
+            nonlocal bar
+            if bar is None:  # not before something comes: a refusal needs no bar
+                bar = stack.enter_context(tqdm(desc=label, unit="B", unit_scale=True, unit_divisor=1024))
+            bar.total = total
+            bar.update(done - bar.n)  # backwards where a transfer starts again
+
+        yield show
+
+
+def _tenths(label: str) -> Progress:
+    shown = -1
+
+    def show(done: int, total: int | None) -> None:
+        nonlocal shown
+        tenth = 10 * done // total if total else done // (100 << 20)
+        if tenth != shown:
+            shown = tenth
+            of = f" of {total / 2**20:.1f}" if total else ""
+            print(f"{label}: {done / 2**20:.1f}{of} MiB", file=sys.stderr)
+
+    return show
 
 
 def say(text: str) -> None:
     """A line on stdout that leaves a bar on stderr whole."""
-    try:
-        importlib.import_module("tqdm").tqdm.write(text)
-    except ImportError:
+    tqdm = _tqdm()
+    if tqdm is None:
         print(text)
+    else:
+        tqdm.write(text)
     sys.stdout.flush()

@@ -29,7 +29,7 @@ def walk(navigator, position, goal):
 @pytest.mark.parametrize("maze", ["umaze", "medium-data", "large-data"])
 def test_waypoints_lead_to_every_goal_on_free_cells_only(maze):
     navigator = AntNavigator(maze)
-    for cell in navigator.free:
+    for cell in navigator.maze.passable:
         goal = navigator.maze.centres(cell, CELL) + 0.5
         passed = walk(navigator, (0.5, 0.5), goal)
         assert not any(navigator.maze.walls[each] for each in passed)

@@ -1,18 +1,22 @@
 """Data cards: what the pages say is what the data is, beside what is published."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 for package in ("gymnasium", "mujoco", "matplotlib"):
     pytest.importorskip(package)
 
 from rewind.behaviour import orders
-from rewind.behaviour.recipes import recipes
+from rewind.behaviour.recipes import find_recipe, recipes
 from rewind.data import load
 from rewind.data.catalogue import known_entry
 from rewind.data.published import published
-from rewind.report.cards import write_cards
+from rewind.report.cards import card, write_cards
+from rewind.report.figures import new_figure
+from rewind.report.inspect_plot import histogram, short
 from tests.behaviour.policies import shorten, write_policies
 
 POINT, HOPPER, ANT = "rewind/pointmaze-umaze-v0", "rewind/hopper-medium-v0", "rewind/antmaze-umaze-v0"
@@ -65,3 +69,18 @@ def test_published_figures_are_of_catalogued_sets_and_a_joined_mean_lies_between
             published(f"{task}-{kind}-v2").mean_score for kind in ("medium", "medium-expert", "expert")
         )
         assert medium < joined < expert
+
+
+def test_medians_in_pictures_have_the_digits_that_make_sense():
+    found = [short(value) for value in (8.1062, 1033.48, 285.0, 158.5, 14197.3, 0.14912, 0.0, -43.25)]
+    assert found == ["8.1", "1,033.5", "285", "158.5", "14,197.3", "0.15", "0", "-43.2"]
+    axes = new_figure(4.0, 3.0).subplots()
+    histogram(axes, np.array([0.0, 8.1062, 110.0]), np.ones(3, bool), "score", "Scores")
+    assert "median 8.1" in [entry.get_text() for entry in axes.get_legend().get_texts()]
+
+
+def test_the_pages_in_the_documentation_are_those_of_their_figures():
+    folder = Path(__file__).parents[2] / "docs" / "data_cards"
+    for name, figures in json.loads((folder / "cards.json").read_text()).items():
+        page = (folder / f"{name.removeprefix('rewind/')}.md").read_text()
+        assert page == card(find_recipe(name), figures)

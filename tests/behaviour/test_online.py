@@ -1,6 +1,7 @@
 """Behaviour policies are trained, stopped, resumed and chosen."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -134,6 +135,17 @@ def test_training_leaves_snapshots_that_differ(trained):
     assert [step for step, _, _ in found] == [96, 192, 288, 320]
     assert [w.shape for w in found[0][1]] == [(2, 11, 256), (2, 256, 256), (2, 256, 6)]
     assert not np.allclose(found[1][1][0], found[-1][1][0])
+
+
+def test_a_finished_training_can_be_gone_on_with_from_its_end(online, tmp_path):
+    shutil.copytree(online.out, tmp_path, dirs_exist_ok=True)
+    longer = Online(Plan("Hopper-v4", steps=352, **TINY), tmp_path, resume=True)
+    assert longer.step == online.step == 320
+    jax.tree.map(np.testing.assert_array_equal, longer.learners.state, online.learners.state)
+    longer.train()
+    assert longer.learners.rings.size.tolist() == [352, 352]  # all is kept, though it was more than planned at first
+    np.testing.assert_array_equal(longer.learners.rings.rows[:, :320], online.learners.rings.rows)
+    assert [step for step, _, _ in snapshots(tmp_path)][-2:] == [320, 352]
 
 
 def test_what_came_after_the_checkpoint_is_in_the_curve_once(trained):

@@ -24,8 +24,8 @@ def test_distances_are_those_of_the_corridor():
 def test_following_waypoints_leads_from_everywhere_to_everywhere_by_the_shortest_way(name):
     maze = MAZES[name]
     waypoints = Waypoints(maze, 4.0)
-    for goal in waypoints.free[::3]:
-        positions = maze.centres(waypoints.free, 4.0)
+    for goal in maze.passable[::3]:
+        positions = maze.centres(maze.passable, 4.0)
         goals = np.tile(goal, (len(positions), 1))
         steps = waypoints.steps[tuple(goal)]
         for _ in range(int(steps[np.isfinite(steps)].max())):

@@ -380,15 +380,18 @@ def test_two_processes_at_once_get_one_whole_file_from_one_download(server, cach
     verify(NAME)
 
 
+@pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize("bar", [True, False])
-def test_progress_is_shown_with_and_without_tqdm(server, monkeypatch, capfd, bar):
+def test_progress_is_a_bar_on_a_terminal_with_tqdm_and_lines_elsewhere(server, monkeypatch, capfd, bar, terminal):
     if bar:
         pytest.importorskip("tqdm")
     else:
         monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     server.cut_after = [100_000]
     get(NAME, mirror=server.address)
-    assert FILE in capfd.readouterr().err
+    shown = capfd.readouterr().err
+    assert FILE in shown and ("100%" in shown) == (bar and terminal) and ("MiB\n" in shown) != (bar and terminal)
 
 
 def test_the_command_prints_and_writes_where_the_file_is(server, cache, tmp_path, capsys):

@@ -1,23 +1,28 @@
 """Evaluations that are played beside the training, as on an accelerator, give what they give in between."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-pytest.importorskip("jax")
+jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
 pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco")
 
 from rewind.behaviour.point import wander
-from rewind.training import Stopped, make_runs, train
+from rewind.training import Stopped, evaluations, make_runs, train
+from rewind.training.checkpoint import read_latest
 from rewind.training.scoring import Scorer, Telling
 
-MODULE = sys.modules["rewind.training.train"]  # the package has the function of that name
+ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
 
 
@@ -29,7 +34,7 @@ def data():
 @pytest.fixture
 def beside(monkeypatch):
     """As if the engine were on a GPU: evaluations go to their thread."""
-    monkeypatch.setattr(MODULE, "current_device", lambda: SimpleNamespace(platform="gpu"))
+    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
 
 
 def runs_of(data):
@@ -46,9 +51,26 @@ def scores(trained):
 
 def test_beside_the_training_is_the_same_as_in_between(data, monkeypatch):
     between = scores(train(data, runs_of(data), scorer(), **QUIET))
-    monkeypatch.setattr(MODULE, "current_device", lambda: SimpleNamespace(platform="gpu"))
+    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
     assert scores(train(data, runs_of(data), Telling(scorer(), ["a", "b"]), **QUIET)) == between
     assert [step for step, _, _ in between] == [20, 40, 60] * 2
+
+
+def test_without_a_cpu_in_jax_training_waits_and_says_what_to_set(data, beside, monkeypatch, capfd):
+    """As with JAX_PLATFORMS=cuda."""
+    there = jax.devices
+
+    def devices(backend=None):
+        if backend == "cpu":
+            raise RuntimeError("Unknown backend cpu")
+        return there(backend)
+
+    monkeypatch.setattr(jax, "devices", devices)
+    waited = scores(train(data, runs_of(data), scorer(), **QUIET))
+    printed = capfd.readouterr().err
+    assert "no CPU to play them on" in printed and ",cpu" in printed and printed.count("\n") == 1
+    monkeypatch.undo()
+    assert waited == scores(train(data, runs_of(data), scorer(), **QUIET))
 
 
 def test_training_goes_on_while_an_evaluation_waits(data, beside):
@@ -97,3 +119,39 @@ def test_a_checkpoint_has_all_evaluations_before_it(data, beside, tmp_path):
     resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
     whole = train(data, runs_of(data), scorer(), **QUIET)
     np.testing.assert_equal(scores(resumed), scores(whole))
+
+
+PROGRAM = """
+import os, signal, sys, time
+from types import SimpleNamespace
+from rewind.training import evaluations, train
+from tests.training.test_evaluation_aside import QUIET, Scorer, runs_of, wander
+
+class Endless(Scorer):
+    def later(self, group, step):
+        def play():
+            for _ in range(2):
+                time.sleep(0.5)
+                os.kill(os.getpid(), signal.SIGINT)
+            while True:
+                time.sleep(0.01)
+        return play
+
+evaluations.current_device = lambda: SimpleNamespace(platform="gpu")
+data = wander("umaze", 20, horizon=30)
+train(data, runs_of(data), Endless("rewind/PointMaze-umaze-v0", 2), out=sys.argv[1], checkpoint_minutes=0,
+      **{**QUIET, "evaluate_at": (40,)})
+"""
+
+
+def test_a_second_ctrl_c_does_not_wait_for_an_evaluation(data, tmp_path):
+    """Neither does the end of the process, and what was saved before is whole."""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "run")]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == -signal.SIGINT and "again to stop at once" in ended.stderr, ended.stderr
+    assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
+    content, problems = read_latest(tmp_path / "run" / "group-0")
+    assert content is not None and not problems
+    again = {**QUIET, "evaluate_at": (40,), "out": tmp_path / "run", "resume": True}
+    assert [step for step, _, _ in scores(train(data, runs_of(data), scorer(), **again))] == [40, 60] * 2

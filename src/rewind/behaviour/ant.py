@@ -33,16 +33,11 @@ class AntNavigator:
         self.maze = find_maze(maze)
 
     @cached_property
-    def free(self) -> Array:
-        """(cells, 2) rows and columns of all cells without a wall."""
-        return np.argwhere(~self.maze.walls)
-
-    @cached_property
     def _next(self) -> Array:
         """(rows, columns of the goal, rows, columns of the ant, 2): the next cell."""
         rows, columns = self.maze.walls.shape
         table = np.zeros((rows, columns, rows, columns, 2), np.int64)
-        for goal in self.free:
+        for goal in self.maze.passable:
             away = distances(self.maze, tuple(goal))
             for here in np.ndindex(rows, columns):
                 around = [(here[0] + row, here[1] + column) for row, column in NEIGHBOURS]
@@ -117,7 +112,7 @@ class AntWalk(AntMaze):
 
     def _new_goals(self, ids: Array) -> None:
         for index in ids:
-            cell = self.navigator.free[self.streams[index].integers(len(self.navigator.free))]
+            cell = self.maze.passable[self.streams[index].integers(len(self.maze.passable))]
             offset = self.streams[index].uniform(0.0, 1.0, 2)
             self.goals[index] = np.maximum(self.maze.centres(cell, CELL) + offset, 0.0)
 

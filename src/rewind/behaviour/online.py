@@ -22,7 +22,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.behaviour.sac import SAC, Learners, draw, pack
+from rewind.behaviour.sac import SAC, Learners, draw, grown, pack
 from rewind.envs.make import make
 from rewind.envs.vector import ArrayEnv
 from rewind.errors import UsageError
@@ -151,9 +151,8 @@ class Online:
         )
         if saved is not None:
             self._load(saved)
-        else:
-            (out / "snapshots").mkdir(parents=True, exist_ok=True)
-            write_json(out / "config.json", asdict(plan))
+        (out / "snapshots").mkdir(parents=True, exist_ok=True)
+        write_json(out / "config.json", asdict(plan))
 
     def _prepare(self, resume: bool) -> dict[str, Any] | None:
         """What to resume from; None for a new folder. An error where the folder holds something else."""
@@ -177,7 +176,8 @@ class Online:
         self.learners.calls = content["calls"]
         like = (self.learners.state, self.learners.rings)
         leaves = [jax.numpy.asarray(leaf) for leaf in content["leaves"]]
-        self.learners.state, self.learners.rings = jax.tree.unflatten(jax.tree.structure(like), leaves)
+        self.learners.state, rings = jax.tree.unflatten(jax.tree.structure(like), leaves)
+        self.learners.rings = grown(rings, self.learners.rings.rows.shape[1])  # more steps may want larger ones
 
     def train(self, budget: float | None = None) -> None:
         """To the end, or for `budget` seconds; then it is saved and can be resumed."""
@@ -204,11 +204,12 @@ class Online:
                 if self.step // PERIOD > before // PERIOD:
                     curve.write(list(self._records(metrics, time.monotonic() - begun)))
                 bar.update(self.step - bar.n)
+                finished = self.step >= plan.steps
                 over = bool(stop) or (budget is not None and time.monotonic() - begun > budget)
-                if over or time.monotonic() - saved > 60.0 * self.minutes:
+                if over or finished or time.monotonic() - saved > 60.0 * self.minutes:
                     self._save()
                     saved = time.monotonic()
-                if over:
+                if over and not finished:
                     raise Stopped(f"stopped at step {self.step:,} of {plan.steps:,}; --resume continues {self.out}")
 
     def _snapshot(self, actors: tuple[list[Array], list[Array]]) -> None:

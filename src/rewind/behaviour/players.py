@@ -115,7 +115,7 @@ class AntPlayer:
     def prepare(self, streams: Streams, horizon: int) -> None:
         self.goals = self.env.goals.copy()
         if self.way.goals == "anywhere":
-            free = self.navigator.free
+            free = self.navigator.maze.passable
             cells = np.stack([free[stream.integers(len(free))] for stream in streams])
             offsets = np.stack([stream.uniform(0.0, 1.0, 2) + stream.uniform(0.0, 0.5, 2) for stream in streams])
             self.goals = np.maximum(self.navigator.maze.centres(cells, self.cell) + offsets, 0.0)
@@ -147,7 +147,7 @@ class PointPlayer:
         )
 
     def prepare(self, streams: Streams, horizon: int) -> None:
-        free = self.waypoints.free
+        free = self.waypoints.maze.passable
         self.cells = np.stack([free[stream.integers(len(free))] for stream in streams])
         self.goals = self.waypoints.maze.centres(self.cells, self.cell)
         self.env.goals[:] = self.goals if self.way.stop else np.inf

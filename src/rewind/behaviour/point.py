@@ -38,7 +38,7 @@ def wander(maze: str | Maze, episodes: int, noise: float = 0.5, horizon: int = 1
     env = PointMaze(episodes, maze, start="anywhere", max_episode_steps=horizon, autoreset_mode="Disabled")
     observations, _ = env.reset(seed=seed)
     stream, waypoints = np.random.default_rng(seed), Waypoints(maze, CELL)
-    goals = waypoints.free[stream.integers(len(waypoints.free), size=episodes)]
+    goals = maze.passable[stream.integers(len(maze.passable), size=episodes)]
     env.goals[:] = maze.centres(goals, CELL)
     seen, done, playing = [observations], [], [np.ones(episodes, bool)]
     while playing[-1].any():

@@ -46,6 +46,14 @@ def make_ring(capacity: int, width: int) -> Ring:
     return Ring(jnp.zeros((capacity, width)), jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
 
 
+def grown(rings: Ring, capacity: int) -> Ring:
+    """The rings of all runs, (runs, ...) each field, with room for at least so many rows."""
+    more = capacity - rings.rows.shape[1]
+    if more <= 0:
+        return rings
+    return Ring(jnp.pad(rings.rows, ((0, 0), (0, more), (0, 0))), jnp.copy(rings.size), rings.size)
+
+
 def pack(observations: Host, actions: Host, next_observations: Host, rewards: Host, terminals: Host) -> Host:
     """(..., width) rows of a ring."""
     flags = (rewards[..., None], terminals[..., None])

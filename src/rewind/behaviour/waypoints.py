@@ -25,14 +25,9 @@ class Waypoints:
         self.maze, self.cell = maze, cell
 
     @cached_property
-    def free(self) -> Array:
-        """(cells, 2) rows and columns of all cells without a wall."""
-        return np.argwhere(~self.maze.walls)
-
-    @cached_property
     def steps(self) -> dict[tuple[int, int], Array]:
         """For each free cell, (rows, columns): how many cells it is away; infinite where there is no way."""
-        return {(int(row), int(column)): distances(self.maze, (row, column)) for row, column in self.free}
+        return {(int(row), int(column)): distances(self.maze, (row, column)) for row, column in self.maze.passable}
 
     def cells(self, positions: Array) -> Array:
         """(n, 2) x and y -> (n, 2) rows and columns."""

@@ -14,6 +14,7 @@ from rewind.data.catalogue import known_label
 from rewind.data.trajectories import Trajectories
 from rewind.memory.priorities import PRIORITIES, choose, rewards_of
 from rewind.memory.ranks import average_ranks
+from rewind.table import table
 
 Array = NDArray[Any]
 
@@ -251,7 +252,7 @@ def text(found: Inspection) -> str:
     title = found.name or "data"
     sections = [
         ("", _facts(found)),
-        ("", _table(_spread_rows(found))),
+        ("", table(_spread_rows(found)).splitlines()),
         ("priority auto", [found.auto["priority"], *_wrapped(found.auto["because"])]),
         (f"problems ({len(found.problems)})", [line for p in found.problems for line in _problem(p)] or ["none found"]),
     ]
@@ -288,27 +289,18 @@ def _note(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _spread_rows(found: Inspection) -> list[list[str]]:
-    head = ["", "smallest", "25%", "median", "75%", "largest", "mean", "different", "largest tie"]
-    rows = [head]
-    for name, spread in (("length", found.lengths), ("reward", found.rewards.spread)):
-        rows.append([name, *_numbers(spread), "", ""])
+def _spread_rows(found: Inspection) -> list[dict[str, Any]]:
+    """A row for each quantity, as `rewind.table.table` takes them."""
+    rows = [_row(name, spread) for name, spread in (("length", found.lengths), ("reward", found.rewards.spread))]
     for name, metric in found.metrics.items():
-        rows.append([name, *_numbers(metric.spread), f"{metric.different:,}", f"{metric.largest_tie:,}"])
+        rows.append(_row(name, metric.spread, f"{metric.different:,}", f"{metric.largest_tie:,}"))
     return rows
 
 
-def _numbers(spread: Spread) -> list[str]:
-    return [f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}" for value in asdict(spread).values()]
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for name, *cells in rows:
-        right = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
-        lines.append("  ".join([f"{name:<{widths[0]}}", *right]))
-    return lines
+def _row(name: str, spread: Spread, different: str = "", tie: str = "") -> dict[str, Any]:
+    numbers = [f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}" for value in asdict(spread).values()]
+    heads = ("smallest", "25%", "median", "75%", "largest", "mean")
+    return {"": name, **dict(zip(heads, numbers, strict=True)), "different": different, "largest tie": tie}
 
 
 def _problem(problem: Problem) -> list[str]:

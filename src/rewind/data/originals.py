@@ -20,8 +20,9 @@ from typing import Any
 
 from rewind.data.catalogue import Entry, entry
 from rewind.data.lock import only_one
-from rewind.data.transfer import Progress, TransferError, forget, progress_bar, transfer
+from rewind.data.transfer import TransferError, forget, transfer
 from rewind.errors import DataError, DownloadError, UsageError
+from rewind.progress import Progress, bytes_bar
 
 
 def cache_folder() -> Path:
@@ -93,7 +94,7 @@ def _bring(known: Entry, target: Path, mirror: str | None, progress: bool | Prog
     for address in _addresses(known, mirror):
         try:
             with contextlib.ExitStack() as stack:
-                show = stack.enter_context(progress_bar(known.file)) if progress is True else progress
+                show = stack.enter_context(bytes_bar(known.file)) if progress is True else progress
                 transfer(address, part, show or (lambda done, total: None))
         except TransferError as error:
             tried.append(f"{address}: {error}")

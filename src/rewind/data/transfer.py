@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
-import sys
 import time
-from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-Progress = Callable[[int, int | None], None]  # (bytes here, bytes in all if known)
+from rewind.progress import Progress
 
 ATTEMPTS = 5  # in a row that bring no new byte
 PAUSE = 1.0  # seconds before the second attempt, doubled each time
@@ -140,38 +136,3 @@ def _read_note(part: Path) -> dict[str, Any]:
         return note
     except (FileNotFoundError, ValueError):
         return {}
-
-
-@contextlib.contextmanager
-def progress_bar(label: str) -> Iterator[Progress]:
-    """Shows how much has arrived: a bar where tqdm is installed, otherwise a line for every tenth."""
-    try:
-        tqdm = importlib.import_module("tqdm").tqdm
-    except ImportError:
-        yield _lines(label)
-        return
-    with contextlib.ExitStack() as stack:
-        bar: Any = None
-
-        def show(done: int, total: int | None) -> None:
-            nonlocal bar
-            if bar is None:  # not before something comes: a refusal needs no bar
-                bar = stack.enter_context(tqdm(desc=label, unit="B", unit_scale=True, unit_divisor=1024))
-            bar.total = total
-            bar.update(done - bar.n)  # backwards where a transfer starts again
-
-        yield show
-
-
-def _lines(label: str) -> Progress:
-    shown = -1
-
-    def show(done: int, total: int | None) -> None:
-        nonlocal shown
-        tenth = 10 * done // total if total else done // (100 << 20)
-        if tenth != shown:
-            shown = tenth
-            of = f" of {total / 2**20:.1f}" if total else ""
-            print(f"{label}: {done / 2**20:.1f}{of} MiB", file=sys.stderr)
-
-    return show

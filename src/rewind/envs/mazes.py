@@ -65,6 +65,11 @@ class Maze:
         """(cells, 2) where an episode of many starts may begin: all but walls and goals."""
         return np.argwhere((self.grid == ".") | (self.grid == "R"))
 
+    @cached_property
+    def passable(self) -> Array:
+        """(cells, 2) all but walls."""
+        return np.argwhere(~self.walls)
+
     def centres(self, cells: Array, size: float) -> Array:
         """(..., 2) rows and columns -> (..., 2) x and y, in cells of `size` metres."""
         return (np.asarray(cells) - self.start)[..., ::-1] * float(size)

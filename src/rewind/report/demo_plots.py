@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.envs.mazes import find_maze
-from rewind.report.figures import BLUE, GREEN, GREY, INK, PALE, RED, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, RED, headed, new_figure, save, styled
 from rewind.report.maze_plot import draw_goals, draw_maze, draw_paths
 from rewind.training.results import Variant, interval
 
@@ -41,11 +41,7 @@ def curves_figure(found: Sequence[Variant]) -> Any:
         axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.2, label=variant.name)
     axes.set(xlim=(0, None), ylim=(-2, 102), xlabel="updates", ylabel="episodes that reach the goal, %")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title("Learning curves", loc="left", fontweight="bold", fontsize=13)
-    note = f"mean of {len(found[0].runs)} seeds, 95% bootstrap interval"
-    axes.set_title(note, loc="right", fontsize=9.5, color=GREY)
-    axes.grid(color=PALE, linewidth=0.8)
-    axes.set_axisbelow(True)
+    headed(axes, "Learning curves", f"mean of {len(found[0].runs)} seeds, 95% bootstrap interval")
     axes.legend(loc="lower right", frameon=True, framealpha=0.95, edgecolor="none")
     return figure
 

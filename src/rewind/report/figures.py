@@ -36,6 +36,14 @@ def new_figure(width: float, height: float) -> Any:
     return require("matplotlib.figure", "plot").Figure(figsize=(width, height), facecolor="white")
 
 
+def headed(axes: Any, title: str, note: str) -> None:
+    """A title on the left, what to know about the picture on the right, and a grid behind the curves."""
+    axes.set_title(title, loc="left", fontweight="bold", fontsize=13)
+    axes.set_title(note, loc="right", fontsize=9.5, color=GREY)
+    axes.grid(color=PALE, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
 def save(figure: Any, folder: Path, name: str) -> list[Path]:
     """Write a figure as PNG and SVG; returns the files."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]

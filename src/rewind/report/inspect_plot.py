@@ -57,13 +57,18 @@ def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str
     median = float(np.median(values))
     axes.set(xlabel=unit, ylabel="trajectories", title=title)
     top = axes.get_ylim()[1]
-    axes.vlines(median, 0, top, color=INK, linestyle="--", linewidth=1, label=f"median {median:,.5g}")
+    axes.vlines(median, 0, top, color=INK, linestyle="--", linewidth=1, label=f"median {short(median)}")
     axes.set_ylim(0, top * 1.35)  # room for the legend
     axes.yaxis.get_major_locator().set_params(integer=True)
     if len(edges) == 2:  # all are equal
         axes.set(xticks=[values[0]], xlim=(edges[0] - 4.0, edges[1] + 4.0))
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def short(value: float) -> str:
+    """To a tenth, as in tables, where that says something: whole numbers need none, and small ones more."""
+    return f"{value:.2g}" if abs(value) < 1 else f"{value:,.1f}".removesuffix(".0")
 
 
 def _edges(values: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rewind.experiments.toy import REWARDS, Curve, ToyResult
-from rewind.report.figures import BLUE, GREEN, GREY, INK, PALE, PINK, RED, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, PINK, RED, headed, new_figure, save, styled
 
 SAMPLER_COLOURS = {"uni_state": GREY, "prio_state": PINK, "uni_traj": BLUE, "prio_traj": RED}
 TRAJECTORY_COLOURS = (BLUE, RED, GREEN)
@@ -38,11 +38,8 @@ def draw_curves(rewards: str, curves: dict[str, Curve], result: ToyResult) -> An
     oracle = curves["uni_state"].oracle
     axes.axhline(oracle, color=INK, linestyle=(0, (5, 4)), linewidth=1.2, label=f"oracle {oracle:.2f}")
     axes.set(xlim=(0, result.updates), ylim=(0, 9), xlabel="updates, one transition each", ylabel="max Q(s0, a)")
-    axes.set_title(f"{rewards.capitalize()} rewards", loc="left", fontweight="bold", fontsize=13)
     note = f"mean and std of {result.seeds} seeds, learning rate {result.learning_rate:g}"
-    axes.set_title(note, loc="right", fontsize=9.5, color=GREY)
-    axes.grid(color=PALE, linewidth=0.8)
-    axes.set_axisbelow(True)
+    headed(axes, f"{rewards.capitalize()} rewards", note)
     axes.legend(loc="lower right", frameon=True, framealpha=0.95, edgecolor="none")
     return figure
 

@@ -20,9 +20,9 @@ from rewind.envs.evaluate import Act
 from rewind.errors import DataError
 from rewind.progress import say
 from rewind.training.engine import to_host
+from rewind.training.evaluations import Evaluate, EvaluateLater, Figures
 from rewind.training.group import Group
 from rewind.training.spec import Run
-from rewind.training.train import Evaluate, EvaluateLater, Figures
 
 Array = NDArray[Any]
 DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))

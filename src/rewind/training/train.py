@@ -8,12 +8,11 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +25,8 @@ from rewind.files import write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
-from rewind.training.engine import Outcome, current_device, device_kind, to_host
+from rewind.training.engine import Outcome, device_kind, to_host
+from rewind.training.evaluations import Evaluate, Evaluations, can_wait
 from rewind.training.group import Group, check_data, finite
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
 from rewind.training.planner import Planned
@@ -34,19 +34,6 @@ from rewind.training.spec import Run
 from rewind.training.table import Normaliser
 
 SHOWN = 3  # differences that an error names
-
-Figures = dict[str, Any]  # name -> one number per run
-Evaluate = Callable[[Group, int], Figures]  # (group, step) -> figures; what also has `later` may work meanwhile
-
-
-@runtime_checkable
-class EvaluateLater(Protocol):
-    """An evaluation that needs no accelerator once it has the policies: training goes on beside it."""
-
-    def __call__(self, group: Group, step: int) -> Figures: ...
-
-    def later(self, group: Group, step: int) -> Callable[[], Figures]:
-        """Take what is needed of the group as it is now; the evaluation itself is what is returned."""
 
 
 class CannotResume(UsageError):
@@ -183,6 +170,7 @@ class _Session:
         self, data: Trajectories, runs: list[Run], evaluate: Evaluate | None, options: Options, stop: list[int]
     ) -> None:
         self.data, self.runs, self.evaluate, self.options, self.stop = data, runs, evaluate, options, stop
+        self.beside = can_wait(evaluate)
         self.config = self._config()
         self.records: dict[int, list[Record]] = defaultdict(list)
         for numbers in groups_of(runs):
@@ -268,9 +256,8 @@ class _Course:
         self.session, self.group, self.folder, self.options = session, group, folder, session.options
         self.dead: set[int] = set()
         self.sinks: list[Sink] = []
-        self.evaluations = self._evaluation_steps()
-        self.aside = ThreadPoolExecutor(1, "evaluation")
-        self.evaluating: list[tuple[int, Future[Figures]]] = []  # under way: steps, and what will come
+        self.evaluations = Evaluations(session.evaluate, session.beside)
+        self.evaluation_steps = self._evaluation_steps()
         self._saved_at = time.monotonic()
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -317,9 +304,9 @@ class _Course:
                 bar.update(group.step - bar.n)
                 # Metrics of the block before: looking at those of this one would wait for it.
                 self._log_blocks(unlogged, bar, keep=1)
-                if group.step in self.evaluations:
+                if group.step in self.evaluation_steps:
                     self._log_blocks(unlogged, bar, keep=0)
-                    self._evaluate()
+                    self.evaluations.begin(group)
                 self._log_evaluations(bar, wait=False)
                 stopping = self._asked_to_stop()  # looked at once: a signal that comes now waits for the next block
                 if stopping or group.step >= total or self._checkpoint_due():
@@ -333,7 +320,7 @@ class _Course:
             group.feed()
         finally:
             bar.close()
-            self.aside.shutdown(wait=False, cancel_futures=True)
+            self.evaluations.close()
             for sink in self.sinks:
                 sink.close()
 
@@ -347,7 +334,7 @@ class _Course:
     def _next_stop(self) -> int:
         """The next step at which something other than training happens; blocks end there."""
         step, options = self.group.step, self.options
-        stops = [options.steps, *(stop for stop in self.evaluations if stop > step)]
+        stops = [options.steps, *(stop for stop in self.evaluation_steps if stop > step)]
         stops.append((step // options.log_every + 1) * options.log_every)
         return min(stops)
 
@@ -362,22 +349,9 @@ class _Course:
         wanted = {step for step in (*grid, *options.evaluate_at) if 0 < step < options.steps}
         return {step + -step % period for step in wanted} | {options.steps}
 
-    def _evaluate(self) -> None:
-        """Set an evaluation going: beside the training where both have a place of their own, else at once."""
-        evaluate, group = self.session.evaluate, self.group
-        assert evaluate is not None
-        done: Future[Figures] = Future()
-        if isinstance(evaluate, EvaluateLater) and current_device().platform != "cpu":
-            done = self.aside.submit(evaluate.later(group, group.step))
-        else:
-            done.set_result(evaluate(group, group.step))
-        self.evaluating.append((group.step, done))
-
     def _log_evaluations(self, bar: Any, wait: bool) -> None:
-        """Log those that are over, in order; wait: until all are."""
-        while self.evaluating and (wait or self.evaluating[0][1].done()):
-            step, done = self.evaluating.pop(0)
-            figures = done.result()
+        """Log those that are over; wait: until all are."""
+        for step, figures in self.evaluations.finished(wait):
             records = [
                 {"run": number, "name": self.group.runs[at].name, "step": step}
                 | {name: finite(values[at]) for name, values in figures.items()}

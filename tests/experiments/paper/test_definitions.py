@@ -124,6 +124,11 @@ def test_a_run_keeps_its_name():
             "table a has seeds = .*; expected how many",
         ),
         ("[tables.a]\nincludes=['b']", "unknown table in includes of a 'b'"),
+        ("[tables.a]\nincludes=['a']", "in a circle: a includes a;"),
+        (
+            "[tables.a]\nincludes=['b']\n[tables.b]\nincludes=['c']\n[tables.c]\nincludes=['a']",
+            "in a circle: a includes b includes c includes a; take one of these includes out",
+        ),
         ("[defaults]\nstep=3", "did you mean 'steps'"),
         ("tables = 1 2", "definitions.toml"),
         ("", "no tables"),

@@ -78,3 +78,14 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path, capsys):
         main(["paper", "run", *arguments])
     error = capsys.readouterr().err
     assert "rewind: no Ray cluster at '127.0.0.1:1'" in error and "--ray local" in error
+
+
+def test_what_goes_wrong_on_a_worker_is_told_with_its_group(tmp_path, capfd):
+    """A shape that is no number breaks the building of networks, with an exception that is none of ours."""
+    definitions = write_definitions(tmp_path)
+    definitions.write_text(definitions.read_text().replace("[[8]]", '[["wide"]]'))
+    with pytest.raises(SystemExit):
+        main(["paper", "run", "--definitions", str(definitions), "--out", str(tmp_path / "out"), "--ray", "local"])
+    printed, error = capfd.readouterr()
+    assert "in train_there" in printed  # the worker's traceback
+    assert "points.npz was left out: group " in error and ", 6 runs of td3_bc: TypeError: " in error

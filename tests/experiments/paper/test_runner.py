@@ -27,7 +27,7 @@ from rewind.experiments.paper.job import JobOptions, describe
 from rewind.experiments.paper.results import read_jsonl, read_rows, write_jsonl
 from rewind.experiments.paper.runner import Runner, RunnerOptions
 from rewind.experiments.paper.specs import RunSpec
-from rewind.experiments.paper.work import begun, only_runner, work_folder
+from rewind.experiments.paper.work import begun, only_runner, work_folder, write_work
 
 ROOT = Path(__file__).parents[3]
 MEASURED = ("seconds_per_update", "group_seconds", "finished")
@@ -236,6 +236,21 @@ def test_what_does_not_fit_into_the_time_that_is_left_waits_for_the_next_call(tm
     assert runner.new_group(long) == []
     fresh = Runner(tmp_path, long, Deadline(30), patient)
     assert len(fresh.new_group(long)) == 60  # nothing fits: a call must begin something, or nothing ever happens
+
+
+def test_a_begun_group_is_gone_on_with_only_where_the_time_is_worth_its_start(tmp_path, monkeypatch, capsys):
+    group = [RunSpec("hopper-medium-v2", seed=seed) for seed in range(8)]
+    write_work(work_folder(tmp_path, group), group)
+    loaded = []
+    monkeypatch.setattr("rewind.experiments.paper.runner.load_data", loaded.append)
+    later = Runner(tmp_path, group, Deadline(20), RunnerOptions())
+    later.started = 1
+    assert later._next() == [] and not loaded  # the data is not paid for either
+    assert "too short to start with hopper-medium-v2; the next call goes on" in capsys.readouterr().out
+    later.deadline = Deadline(90)
+    assert later._next() == group and loaded == ["hopper-medium-v2"]
+    first = Runner(tmp_path, group, Deadline(20), RunnerOptions())
+    assert first._next() == group  # a call must do something, or nothing ever happens
 
 
 def test_rebuilt_data_is_trained_with_the_settings_of_the_set_it_stands_for():

@@ -17,8 +17,8 @@ from rewind.errors import UsageError
 from rewind.files import write_json
 
 if TYPE_CHECKING:  # telling the time needs no JAX
+    from rewind.training.evaluations import Evaluate, Figures
     from rewind.training.group import Group
-    from rewind.training.train import Evaluate, Figures
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 SAVING = 10.0  # seconds kept for the checkpoint and the way out
@@ -64,8 +64,8 @@ class Deadline:
 class Clock:
     """What a group takes, over all processes that work on it; kept in its folder. It evaluates through `judge`.
 
-    What a group has trained between two evaluations, and how long that took, is noted where evaluations begin. On an
-    accelerator they are played beside the training; on a CPU their time is taken off. The first one waits for
+    What a group has trained between two evaluations, and how long that took, is noted where evaluations begin. Where
+    they are played beside the training, they take none of it; in turn, their time is taken off. The first one waits for
     everything before it, compilation too, and is left out.
     """
 
@@ -80,7 +80,7 @@ class Clock:
 
     def __call__(self, group: Group, step: int) -> Figures:
         """Evaluate, and note the time."""
-        self._trained(step)
+        self._trained(group, step)
         figures = self._timed(step, lambda: self._judge(group, step))
         self._last = (step, time.monotonic())
         self.save()
@@ -91,14 +91,14 @@ class Clock:
         from rewind.training.scoring import evaluation
 
         play = evaluation(self._judge, group, step)
-        np.asarray(group.engine.alive)  # waits until the device is so far, not just its orders
-        self._trained(step)
+        self._trained(group, step)
         self._last = (step, time.monotonic())
         self.save()
         self._deadline.waiting.add(step)
         return lambda: self._timed(step, play)
 
-    def _trained(self, step: int) -> None:
+    def _trained(self, group: Group, step: int) -> None:
+        np.asarray(group.engine.alive)  # waits until the device is so far, not just its orders
         if self._last is not None:
             self._steps += step - self._last[0]
             self._seconds += time.monotonic() - self._last[1]

@@ -51,6 +51,11 @@ class Estimate:
         rest = self._rest((spec.suite, spec.algorithm))
         return _play(spec.suite, runs * spec.episodes, self.cores) * rest
 
+    def least(self, spec: RunSpec, runs: int) -> float:
+        """Seconds below which such a group is not worth its start: that, an evaluation, and the one kept free."""
+        rest = self._rest((spec.suite, spec.algorithm))
+        return START * rest + 2 * self.evaluation(spec, runs)
+
     def most(self, spec: RunSpec, seconds: float, limit: int) -> int:
         """How many runs like this one fit into so many seconds; `limit` at most, 0 where not even one fits."""
         fitting = [runs for runs in range(1, limit + 1) if self.seconds(spec, runs) <= seconds]

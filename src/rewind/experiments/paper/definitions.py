@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from graphlib import CycleError, TopologicalSorter
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -204,6 +205,11 @@ def _definitions(content: dict[str, Any]) -> Definitions:
                 raise unknown_name(f"table in includes of {table.name}", name, tables)
     if not tables:
         raise UsageError("no tables: expected [tables.NAME] with parts")
+    try:
+        TopologicalSorter({name: table.includes for name, table in tables.items()}).prepare()
+    except CycleError as error:
+        cycle = " includes ".join(reversed(error.args[1]))
+        raise UsageError(f"tables in a circle: {cycle}; take one of these includes out") from error
     return Definitions(defaults, tables)
 
 

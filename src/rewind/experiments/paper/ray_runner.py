@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from traceback import format_exception_only
 from typing import Any
 
 from rewind.errors import RewindError, UsageError, require
@@ -22,8 +23,8 @@ from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.index import read_index
 from rewind.experiments.paper.job import JobOptions, train_group
 from rewind.experiments.paper.packing import Group
-from rewind.experiments.paper.runner import Runner, RunnerOptions
-from rewind.experiments.paper.specs import RunSpec, digest, from_record
+from rewind.experiments.paper.runner import Runner, RunnerOptions, in_words
+from rewind.experiments.paper.specs import RunSpec, digest, from_record, group_name
 from rewind.experiments.paper.work import only_runner, work_folder, write_work
 from rewind.progress import say
 from rewind.training import Stopped
@@ -63,7 +64,10 @@ class RayRunner(Runner):
         while len(self.flying) < slots and not self.deadline.passed:
             away = {spec for group in self.flying.values() for spec in group}
             left = [spec for spec in self.left if spec not in away]
-            group = self.begun_group(left) or self.new_group(left)
+            group = self.begun_group(left)
+            if not left or self.too_late(group or left[:1]):
+                break
+            group = group or self.new_group(left)
             if not group:
                 break
             self.announce(group)
@@ -83,15 +87,22 @@ class RayRunner(Runner):
         group = self.flying.pop(ready)
         try:
             answer = json.loads(ray.get(ready))
+        except ray.exceptions.RayTaskError as error:  # an exception there; it ends the group, not the others
+            say(f"{_named(group)}:\n{error}")  # with the worker's traceback
+            answer = {"error": format_exception_only(error.cause)[-1].splitlines()[0]}
         except ray.exceptions.RayError as error:
             answer = {"error": f"its worker failed {RETRIES + 1} times: {str(error).splitlines()[0]}"}
         if "rows" in answer:
             self.finish(group, answer["rows"])
         elif "error" in answer:
-            self.refused[group[0].dataset] = answer["error"]
+            self.refused[group[0].dataset] = f"{_named(group)}: {answer['error']}"
         else:
             self.deadline.passed = True
             say(f"the time is over for {group[0].dataset}; the next call on the same machines goes on from here")
+
+
+def _named(group: Group) -> str:
+    return f"group {group_name(group)}, {in_words(group)}"
 
 
 def train_there(request: str) -> str:

@@ -104,11 +104,13 @@ class Runner:
         """What was begun, or the next group on data that can be had, as large as the time allows."""
         while left := self.left:
             group = self.begun_group(left)
-            head = (group or left)[0]
+            dataset = (group or left)[0].dataset
+            if self.too_late(group or left[:1]):
+                break
             try:
-                load_data(head.dataset)
+                load_data(dataset)
             except RewindError as error:
-                self.refused[head.dataset] = str(error)
+                self.refused[dataset] = str(error)
                 continue
             return group or self.new_group(left)
         return []
@@ -118,6 +120,13 @@ class Runner:
         wanted, most = {spec.run for spec in left}, self.options.runs_per_group
         groups = (each for each in begun(self.out) if len(each) <= most)
         return next((each for each in groups if wanted & {spec.run for spec in each}), [])
+
+    def too_late(self, group: Group) -> bool:
+        """Whether the time that is left is not worth the start of the group; the first of a call always is."""
+        if not self.started or self._estimate().least(group[0], len(group)) < self.deadline.left:
+            return False
+        say(f"the time that is left is too short to start with {group[0].dataset}; the next call goes on from here")
+        return True
 
     def new_group(self, left: Sequence[RunSpec]) -> Group:
         """Of these runs; none where the time that is left is too short to be worth it."""
@@ -140,8 +149,7 @@ class Runner:
         self.started += 1
         minutes = self._estimate().seconds(group[0], len(group)) / 60
         how = "going on" if (work_folder(self.out, group) / "config.json").exists() else "training"
-        runs = f"{len(group)} run{'s' if len(group) > 1 else ''} of {group[0].algorithm}"
-        say(f"{how}: {group[0].dataset}, {runs}, {group[0].steps:,} steps, about {minutes:.1f} min")
+        say(f"{how}: {group[0].dataset}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
 
     def _estimate(self) -> Estimate:
         return Estimate(self.index, self.options.device, self.options.job.points)
@@ -153,3 +161,7 @@ class Runner:
         if other:
             earlier = ", ".join(sorted(each[:8] for each in other))
             say(f"rewind: {name} is now other data ({own[:8]}) than that of earlier results ({earlier})")
+
+
+def in_words(group: Group) -> str:
+    return f"{len(group)} run{'s' if len(group) > 1 else ''} of {group[0].algorithm}"
