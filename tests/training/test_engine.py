@@ -164,6 +164,11 @@ BAD = {
         UsageError,
         "no device 'tpu' here; there is:",
     ),
+    "fused without a GPU": (
+        lambda: train(DATA, make_runs(DATA, **SMALL), steps=20, device="cpu", fused=True, **QUIET),
+        UsageError,
+        "fused kernels are for NVIDIA GPUs",
+    ),
 }
 
 

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rewind.agents import fused
 from rewind.agents.agent import Array, Scalar
 
 Params = TypeVar("Params")
@@ -24,7 +23,7 @@ _fused = ContextVar("fused", default=False)
 
 @contextmanager
 def fused_networks(wanted: bool) -> Iterator[None]:
-    """What is compiled meanwhile takes networks through whole kernels (rewind.agents.fused) where they fit."""
+    """Networks that are compiled meanwhile become single kernels (rewind.agents.fused) where they fit."""
     token = _fused.set(wanted)
     try:
         yield
@@ -67,16 +66,22 @@ class MLP(eqx.Module):
 
     def __call__(self, x: Array) -> Array:
         """(rows, in) -> ([ensemble,] rows, out)"""
-        if _fused.get() and x.ndim == 2 and fused.fits(self.weights, len(x)):
-            return self._in_one_kernel(x)
+        if _fused.get() and (result := self._in_one_kernel(x)) is not None:
+            return result
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = jax.nn.relu(x @ weight + bias[..., None, :])
         return x @ self.weights[-1] + self.biases[-1][..., None, :]
 
-    def _in_one_kernel(self, x: Array) -> Array:
+    def _in_one_kernel(self, x: Array) -> Array | None:
+        """The same, or None where a kernel cannot do it."""
+        from rewind.agents import fused  # Pallas: for those who want it
+
+        if x.ndim != 2 or not fused.fits(self.weights, len(x)):
+            return None
         alone = self.weights[0].ndim == 2
-        params = [leaf for layer in zip(self.weights, self.biases, strict=True) for leaf in layer]
-        result = fused.mlp(tuple(leaf[None] if alone else leaf for leaf in params), x)
+        leaves = (leaf for layer in zip(self.weights, self.biases, strict=True) for leaf in layer)
+        params = tuple(leaf[None] if alone else leaf for leaf in leaves)
+        result = fused.mlp(params, x, jax.default_backend() == "cpu")
         return result[0] if alone else result
 
 

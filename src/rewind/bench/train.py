@@ -26,6 +26,7 @@ VARIANTS: dict[str, tuple[str, float]] = {
     "PTR (quality)": ("uqm_reward", 1.0),
     "PTR (uncertainty)": ("lower_uqm_unc", 1.0),
 }
+FUSED = "uniform, fused kernels"
 TORCH = "plain PyTorch loop"
 PAPER = {"TR": 1.039, "PTR (quality)": 1.029, "PTR (uncertainty)": 1.119}  # times the cost of uniform sampling
 
@@ -48,6 +49,8 @@ class BenchTrain:
     """Updates per measurement."""
     rounds: int = 7
     """How often everything is measured, in turns; the median counts."""
+    fused: bool = False
+    """Also measure uniform sampling with networks as single kernels (NVIDIA GPUs)."""
     torch: bool = False
     """Also measure TD3+BC as a plain PyTorch loop on the CPU, one run."""
     json: Path | None = None
@@ -56,7 +59,7 @@ class BenchTrain:
     """Fields of the agent, for example hidden sizes."""
 
     def run(self) -> None:
-        from rewind.training.engine import device_kind
+        from rewind.training.engine import check_fused, device_kind
 
         for variant in self.variants:
             if variant not in VARIANTS:
@@ -66,6 +69,9 @@ class BenchTrain:
         for name, smallest in (("runs", min(self.runs, default=0)), ("steps", self.steps), ("rounds", self.rounds)):
             if smallest < 1:
                 raise UsageError(f"--{name} has {smallest}; expected at least 1")
+        if self.fused:
+            check_fused()
+            self.variants = (*self.variants, FUSED)
         if self.torch and self.algorithm != "td3_bc":
             raise UsageError("the plain PyTorch loop is TD3+BC; leave --torch out for other algorithms")
         data = random_trajectories(self.size, 400, 600)
@@ -114,11 +120,11 @@ class BenchTrain:
         from rewind.training import make_runs
         from rewind.training.group import Group
 
-        sampler, beta = VARIANTS[variant]
+        sampler, beta = VARIANTS["uniform" if variant == FUSED else variant]
         described = make_runs(
             data, self.algorithm, samplers=[sampler], betas=[beta], seeds=range(runs), **self.settings
         )
-        return Group(data, described, range(runs), self.batch_size)
+        return Group(data, described, range(runs), self.batch_size, fused=variant == FUSED)
 
 
 def training_job(group: Any, steps: int) -> Callable[[], None]:

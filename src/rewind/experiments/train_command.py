@@ -114,6 +114,8 @@ class OutputOptions:
     """cpu or gpu; default: what JAX prefers."""
     deterministic: bool = False
     """The same bits on a GPU too, run by run and after --resume, at some cost."""
+    fused: bool = False
+    """Networks as single kernels, with products of bfloat16 numbers: faster for many runs on an NVIDIA GPU."""
 
 
 @dataclass(frozen=True)

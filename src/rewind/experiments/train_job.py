@@ -160,7 +160,7 @@ def _options(command: Train, environment: str | None, out: Path) -> Options:
     return Options(
         steps, command.agent.batch_size, command.memory.block, output.log_every, every, at, out,
         output.checkpoint_minutes, output.resume, output.tensorboard, output.wandb, output.device,
-        output.deterministic, record={"command": record}, about={"command": plain(asdict(command))},
+        output.deterministic, output.fused, record={"command": record}, about={"command": plain(asdict(command))},
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rewind.agents import Agent
 from rewind.agents.networks import fused_networks
+from rewind.errors import UsageError
 from rewind.training.table import Table
 
 EXPLODED = 1e9  # a Q value beyond this is no value
@@ -32,7 +33,7 @@ class Engine:
 
     agents: of one structure; their numbers may differ
     uncertainty: whether anybody wants the critics' disagreement row by row
-    fused: networks as whole kernels, in bfloat16 products (rewind.agents.fused)
+    fused: networks as single kernels, with products of bfloat16 numbers (rewind.agents.fused)
     unroll: updates that are compiled as one piece; more than one saves a GPU some launches
     """
 
@@ -149,6 +150,12 @@ def device_kind() -> str:
     """What the engine runs on, in words."""
     device = current_device()
     return f"{device.platform} {device.device_kind}"
+
+
+def check_fused() -> None:
+    """An error where new arrays do not go to an NVIDIA GPU."""
+    if current_device().platform != "gpu":
+        raise UsageError(f"fused kernels are for NVIDIA GPUs; this would train on {device_kind()}: leave fused out")
 
 
 def to_host(tree: Any) -> Any:

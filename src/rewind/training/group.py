@@ -37,7 +37,14 @@ class Group:
     """Runs that share a compiled program, with their numbers in the list of all runs."""
 
     def __init__(
-        self, data: Trajectories, runs: Sequence[Run], numbers: Sequence[int], batch_size: int, block: int | None = None
+        self,
+        data: Trajectories,
+        runs: Sequence[Run],
+        numbers: Sequence[int],
+        batch_size: int,
+        block: int | None = None,
+        *,
+        fused: bool = False,
     ) -> None:
         check_data(data, runs[0], batch_size)
         view = runs[0].view
@@ -48,7 +55,7 @@ class Group:
         dynamic = bool(self.planner.dynamic.any())
         table = make_table(seen, self.normaliser)
         agents, seeds = [run.agent for run in runs], [run.seed for run in runs]
-        self.engine = Engine(agents, seeds, table, batch_size, uncertainty=dynamic)
+        self.engine = Engine(agents, seeds, table, batch_size, uncertainty=dynamic, fused=fused)
         self.period = runs[0].agent.period
         self.block = block or (DYNAMIC_BLOCK if dynamic else BLOCK)
         if self.block % self.period:

@@ -25,7 +25,7 @@ from rewind.files import write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
-from rewind.training.engine import Outcome, device_kind, to_host
+from rewind.training.engine import Outcome, check_fused, device_kind, to_host
 from rewind.training.evaluations import Evaluate, Evaluations, can_wait
 from rewind.training.group import Group, check_data, finite
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
@@ -78,6 +78,7 @@ class Options:
     wandb: str | None = None  # a W&B project
     device: str | None = None  # "cpu", "gpu"; None: what JAX prefers
     deterministic: bool = False  # resume bit for bit on a GPU too, at some cost (docs/training.md)
+    fused: bool = False  # networks as single kernels, with products of bfloat16 numbers; NVIDIA GPUs (docs/training.md)
     progress: bool = True
     record: Mapping[str, Any] = field(default_factory=dict)  # saved with the configuration; a resumed run has the same
     about: Mapping[str, Any] = field(default_factory=dict)  # saved beside it, for whoever wants to know
@@ -118,6 +119,8 @@ def train(
     if options.deterministic:
         make_deterministic(options.out)
     with jax.default_device(find_device(options.device)), stop_signals() as stop:
+        if options.fused:
+            check_fused()
         session = _Session(load(dataset), list(runs), evaluate, options, stop)
         return session.train()
 
@@ -196,6 +199,7 @@ class _Session:
             "log_every": self.options.log_every,  # blocks end there, and with them the delay of the ranks
             "evaluate_every": self.options.evaluate_every,
             "runs": [run.describe() for run in self.runs],
+            **({"fused": True} if self.options.fused else {}),
             **self.options.record,
         }
 
@@ -234,7 +238,8 @@ class _Session:
         trained: dict[int, Trained] = {}
         for index, numbers in enumerate(groups_of(self.runs)):
             runs = [self.runs[number] for number in numbers]
-            group = Group(self.data, runs, numbers, self.options.batch_size, self.options.block)
+            options = self.options
+            group = Group(self.data, runs, numbers, options.batch_size, options.block, fused=options.fused)
             folder = None if self.options.out is None else self.options.out / f"group-{index}"
             try:
                 _Course(self, group, folder).train()

@@ -59,6 +59,8 @@ class PaperRun(Chosen):
     """Minutes between checkpoints: what a killed process loses at most."""
     device: str | None = None
     """cpu or gpu; default: what JAX prefers."""
+    fused: bool = False
+    """Networks as single kernels, with products of bfloat16 numbers: faster, on NVIDIA GPUs. The results say so."""
     ray: str | None = None
     """Train on the workers of this Ray cluster: its address, auto, or local for one on this machine."""
     jsonl: Path | None = None

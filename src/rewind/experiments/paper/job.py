@@ -46,6 +46,7 @@ class JobOptions:
     points: int = 10
     checkpoint_minutes: float = 2.0
     device: str | None = None
+    fused: bool = False
     progress: bool = True
     evaluation_seconds: float = 0.0
 
@@ -72,7 +73,7 @@ def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, opti
     settings: dict[str, Any] = {
         "steps": first.steps, "batch_size": first.batch_size, "block": first.block, "log_every": LOG_EVERY,
         "evaluate_at": tuple(at), "out": folder, "checkpoint_minutes": options.checkpoint_minutes,
-        "device": options.device, "progress": options.progress, "stop": deadline.over,
+        "device": options.device, "fused": options.fused, "progress": options.progress, "stop": deadline.over,
         "record": {"episodes": first.episodes, "environment": scorer.environment},
     }  # fmt: skip
     with clock, jax.default_device(find_device(options.device)):
@@ -85,7 +86,14 @@ def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, opti
                 f"{len(specs)} runs of {first.algorithm} do not fit into the device's memory together: "
                 f"--runs-per-group {max(1, len(specs) // 2)}"
             ) from error
-    return [row for spec, result in zip(specs, trained, strict=True) for row in _rows(spec, result, specs, data, clock)]
+    versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
+    versions |= {"python": platform.python_version(), "kernels": "fused" if options.fused else "xla"}
+    made = {"device": device_kind(), "versions": json.dumps(versions, sort_keys=True)}
+    return [
+        {**row, **made}
+        for spec, result in zip(specs, trained, strict=True)
+        for row in _rows(spec, result, specs, data, clock)
+    ]
 
 
 def _resumed(
@@ -128,16 +136,14 @@ def _rows(spec: RunSpec, trained: Trained, together: Sequence[RunSpec], data: Tr
     dead = [record["step"] for record in trained.records if record.get("alive") is False]
     dead_from = min(dead, default=np.inf) if not trained.alive else np.inf
     block = spec.block or (DYNAMIC_BLOCK if any(each.dynamic for each in together) else BLOCK)
-    versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
-    versions["python"] = platform.python_version()
     common: Row = {
         "run": spec.run, "group": group_name(together), "dataset": spec.dataset, "suite": spec.suite,
         "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
         "settings": json.dumps(dict(spec.settings), sort_keys=True), "reuse": spec.reuse, "exponent": spec.exponent,
         "stagger": spec.stagger, "block": block, "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed,
         "seconds_per_update": clock.seconds_per_update(len(together)), "runs_together": len(together),
-        "group_seconds": clock.spent, "device": device_kind(), "versions": json.dumps(versions, sort_keys=True),
-        "data_fingerprint": data.fingerprint, "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "group_seconds": clock.spent, "data_fingerprint": data.fingerprint,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }  # fmt: skip
     return [
         {**common, **{name: record[name] for name in ("step", "score", "return", "length")}}

@@ -20,7 +20,7 @@ def run_paper(command: PaperRun) -> None:
     """Groups first, then the measurement of costs where it is wanted."""
     deadline = Deadline() if command.budget is None else Deadline(parse_duration(command.budget))
     definitions, wanted = command.read()
-    job = JobOptions(definitions.defaults.points, command.checkpoint_minutes, command.device)
+    job = JobOptions(definitions.defaults.points, command.checkpoint_minutes, command.device, fused=command.fused)
     options = RunnerOptions(command.group_minutes * 60, command.runs_per_group, "gpu", job, command.jsonl)
     runs = in_order(wanted)
     if command.ray is not None:

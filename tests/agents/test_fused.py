@@ -1,0 +1,115 @@
+"""Whole networks as kernels: the same numbers as the plain ones, here in Pallas' interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from rewind.agents import fused
+from rewind.agents.iql import IQL
+from rewind.agents.networks import MLP, fused_networks
+from rewind.agents.td3_bc import TD3BC
+from rewind.training.engine import Engine
+from rewind.training.table import Table
+
+SIZES = [([14, 64, 64, 1], 2), ([17, 64, 64, 6], None), ([29, 128, 128, 8], None), ([37, 64, 64, 1], 2)]
+
+
+@pytest.fixture
+def exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of float32 numbers: what is left is the order of sums."""
+    monkeypatch.setattr(fused, "PRODUCT", jnp.float32)
+
+
+def network(sizes: list[int], ensemble: int | None) -> tuple[MLP, jax.Array]:
+    mlp = MLP(jax.random.PRNGKey(0), sizes, ensemble=ensemble)
+    return mlp, jax.random.normal(jax.random.PRNGKey(1), (256, sizes[0]))
+
+
+def loss_of(wanted: bool) -> Any:
+    def loss(mlp: MLP, x: jax.Array) -> jax.Array:
+        with fused_networks(wanted):
+            return jnp.sin(mlp(x)).sum()
+
+    return loss
+
+
+def assert_close(found: Any, expected: Any, tolerance: float) -> None:
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        assert jnp.linalg.norm(one - other) <= tolerance * (jnp.linalg.norm(other) + 1e-6)
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize(("sizes", "ensemble"), SIZES)
+def test_outputs_and_gradients_are_those_of_the_plain_network(sizes: list[int], ensemble: int | None) -> None:
+    mlp, x = network(sizes, ensemble)
+    with fused_networks(True):
+        assert_close(mlp(x), network(sizes, ensemble)[0](x), 1e-5)
+    for wanted in (0, 1, (0, 1)):  # of the parameters, of the inputs, of both
+        found, expected = (jax.grad(loss_of(each), wanted)(mlp, x) for each in (True, False))
+        assert_close(found, expected, 1e-5)
+
+
+@pytest.mark.usefixtures("exact")
+def test_runs_together_have_gradients_of_their_own() -> None:
+    mlps = jax.vmap(lambda key: MLP(key, [14, 64, 64, 1], ensemble=2))(jax.random.split(jax.random.PRNGKey(0), 3))
+    x = jax.random.normal(jax.random.PRNGKey(1), (3, 128, 14))
+    found, expected = (jax.vmap(jax.grad(loss_of(each)))(mlps, x) for each in (True, False))
+    assert_close(found, expected, 1e-5)
+
+
+def test_products_are_rounded_to_bfloat16() -> None:
+    mlp, x = network([17, 64, 64, 6], None)
+    with fused_networks(True):
+        found = mlp(x)
+    plain = mlp(x)
+    error = float(jnp.linalg.norm(found - plain) / jnp.linalg.norm(plain))
+    assert 1e-5 < error < 1e-2
+    assert found.dtype == jnp.float32
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "why"),
+    [
+        ([14, 64, 64, 64, 1], 256, "three hidden layers"),
+        ([14, 64, 128, 1], 256, "unequal layers"),
+        ([14, 96, 96, 1], 256, "no power of two"),
+        ([14, 512, 512, 1], 256, "too large for the chip"),
+        ([400, 64, 64, 1], 256, "too many inputs"),
+        ([14, 64, 64, 1], 100, "rows that do not fill a program"),
+    ],
+)
+def test_what_does_not_fit_stays_plain(sizes: list[int], rows: int, why: str) -> None:
+    mlp = MLP(jax.random.PRNGKey(0), sizes)
+    x = jnp.ones((rows, sizes[0]))
+    assert not fused.fits(mlp.weights, rows), why
+    plain = mlp(x)
+    with fused_networks(True):
+        np.testing.assert_array_equal(mlp(x), plain)
+
+
+@pytest.mark.usefixtures("exact")
+@pytest.mark.parametrize("kind", [TD3BC, IQL])
+def test_training_goes_the_same_way(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    table = Table(jnp.asarray(rng.uniform(-1, 1, (1000, 2 * 5 + 3 + 2)).astype(np.float32)))
+    indices, fresh = rng.integers(0, 1000, (2, 6, 128)), np.zeros((2, 6, 128), bool)
+    states = []
+    for wanted in (True, False):
+        engine = Engine([kind(5, 3, hidden=(64, 64))] * 2, [0, 1], table, 128, fused=wanted)
+        assert np.asarray(engine.run(indices, fresh).alive).all()
+        states.append(engine.state)
+    assert_close(*states, 1e-3)
+
+
+def test_the_kernels_compile_for_an_nvidia_gpu_up_to_where_one_is_needed() -> None:
+    mlp, x = network([14, 256, 256, 1], 2)
+    params = tuple(leaf for layer in zip(mlp.weights, mlp.biases, strict=True) for leaf in layer)
+    gradients = jax.jit(jax.grad(lambda params, x: fused.mlp(params, x).sum(), (0, 1)))
+    text = gradients.trace(params, x).lower(lowering_platforms=("cuda",)).as_text()
+    assert "mlp_forward" in text and "mlp_backward" in text
