@@ -273,3 +273,25 @@ def test_training_without_a_simulator_has_nothing_to_report(tmp_path, capsys):
         del run["curve"]
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert "without a simulator" in fails(capsys, tmp_path)
+
+
+def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):
+    results = folder(tmp_path / "results", rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0, 1, 2]))
+    page = tmp_path / "page.md"
+    page.write_text("# Ours\n\n<!-- report: claims -->\nas before\n<!-- end of report -->\n\nThe end.\n")
+    for _ in range(2):  # the second time changes nothing
+        report(results, "--into", page)
+        text = page.read_text()
+        assert text.startswith("# Ours\n\n<!-- report: claims -->\n\nOf ") and text.endswith("\n\nThe end.\n")
+        assert "as before" not in text and text.count("**The paper's claims**") == 1
+
+
+def test_a_page_without_marks_or_with_unknown_ones_is_refused(tmp_path, capsys):
+    results = folder(tmp_path / "results", rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0]))
+    page = tmp_path / "page.md"
+    page.write_text("# Ours\n")
+    assert "no place for the report: expected <!-- report: NAME -->" in fails(capsys, results, "--into", page)
+    page.write_text("<!-- report: clams -->\n<!-- end of report -->\n")
+    assert "did you mean 'claims'" in fails(capsys, results, "--into", page)
+    assert page.read_text() == "<!-- report: clams -->\n<!-- end of report -->\n"
+    assert "cannot be read: No such file" in fails(capsys, results, "--into", tmp_path / "none.md")

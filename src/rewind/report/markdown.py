@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from rewind.report.document import KINDS, Block, Cell, Chart, Document, Fold, Table
+from rewind.report.document import KINDS, Block, Cell, Chart, Document, Fold, Section, Table
 
 
 def to_markdown(document: Document) -> str:
-    parts = [f"# {document.title}", document.subtitle]
-    parts.append("\n".join(f"- {what}: {much}" for what, much in document.facts))
+    parts = [f"# {document.title}", document.subtitle, facts_text(document)]
     for section in document.sections:
-        blocks = [told for block in section.blocks if (told := _block(block))]
-        if blocks:
-            parts += [f"## {section.title}", *blocks]
+        if told := section_text(section):
+            parts += [f"## {section.title}", told]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def facts_text(document: Document) -> str:
+    return "\n".join(f"- {what}: {much}" for what, much in document.facts)
+
+
+def section_text(section: Section) -> str:
+    """A section without its title; empty where there are charts alone."""
+    return "\n\n".join(filter(None, map(_block, section.blocks)))
 
 
 def _block(block: Block) -> str:

@@ -9,6 +9,7 @@ from rewind.errors import DataError, UsageError
 from rewind.experiments.paper.datasets import Data
 from rewind.experiments.paper.results import Row, read_rows
 from rewind.files import whole_file
+from rewind.report.insert import insert
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
 from rewind.report.paper.cost import read_costs
@@ -27,6 +28,8 @@ class Report:
     """The page; default: report.html in the folder."""
     markdown: Path | None = None
     """Also write the tables and verdicts as Markdown to this file."""
+    into: Path | None = None
+    """Also write sections anew in this Markdown page: `<!-- report: claims -->` ... `<!-- end of report -->`."""
     data: Data | None = None
     """Which of the paper's data sets to compare: d4rl or rewind; default: those with the most runs."""
     cost: tuple[Path, ...] = ()
@@ -45,10 +48,19 @@ class Report:
         pages = {self.out or self.folder / "report.html": render(document)}
         if self.markdown is not None:
             pages[self.markdown] = to_markdown(document)
+        if self.into is not None:
+            pages[self.into] = insert(document, _text_of(self.into))
         for path, text in pages.items():
             with whole_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")
             print(f"wrote {path}")
+
+
+def _text_of(page: Path) -> str:
+    try:
+        return page.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{page} cannot be read: {error.strerror}; --into takes a page that is there") from error
 
 
 def find_rows(folder: Path) -> list[Row]:
