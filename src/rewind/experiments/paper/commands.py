@@ -35,7 +35,7 @@ class Chosen:
     """A file like the package's definitions.toml instead of it."""
     group_minutes: float = 25.0
     """What one group may take on the device by the estimate. A shorter --budget makes smaller groups by itself."""
-    runs_per_group: int = 128
+    runs_per_group: int = 144
     """Runs trained together, at most."""
 
     def read(self) -> tuple[Definitions, dict[str, list[RunSpec]]]:

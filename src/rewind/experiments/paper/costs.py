@@ -22,6 +22,7 @@ ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (results/benc
 EPISODES = {"mujoco": (1000, 90.0), "antmaze": (1000, 500.0), "adroit": (200, 300.0), "other": (400, 5.0)}
 POLICY_CALL = 0.0005  # seconds, for all runs at once
 CORES = 16  # of the machine with that GPU
+LAST = 5  # evaluations that follow each other closely at the end
 
 
 class Estimate:
@@ -43,7 +44,7 @@ class Estimate:
         key = (spec.suite, spec.algorithm)
         evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points)))
         training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
-        rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes) * self._rest(key)
+        rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
         return training + rest
 
     def evaluation(self, spec: RunSpec, runs: int) -> float:
@@ -67,8 +68,13 @@ class Estimate:
             fixed, each = 0.0, each * ON_CPU
         return steps * (fixed + each * runs) / 1e6
 
-    def _guess_rest(self, suite: str, evaluations: int, episodes: int) -> float:
-        return START + evaluations * _play(suite, episodes, self.cores)
+    def _guess_rest(self, suite: str, evaluations: int, episodes: int, training: float) -> float:
+        """Beside a GPU's training evaluations cost nothing until they take longer than it, but for the last ones."""
+        play = _play(suite, episodes, self.cores)
+        if self.kind == "cpu":
+            return START + evaluations * play
+        last = min(evaluations, LAST)
+        return START + last * play + max(0.0, (evaluations - last) * play - training)
 
     def _training_ratio(self, group: Group) -> float | None:
         if group.seconds_per_update is None:
@@ -79,9 +85,9 @@ class Estimate:
     def _rest_ratio(self, group: Group) -> float | None:
         if group.seconds_per_update is None:
             return None
-        rest = group.seconds - group.seconds_per_update * group.runs * group.steps
-        episodes = group.runs * group.episodes
-        return max(rest, 0.0) / self._guess_rest(group.suite, group.evaluations, episodes)
+        training = group.seconds_per_update * group.runs * group.steps
+        guess = self._guess_rest(group.suite, group.evaluations, group.runs * group.episodes, training)
+        return max(group.seconds - training, 0.0) / guess
 
 
 def _play(suite: str, episodes: int, cores: int) -> float:

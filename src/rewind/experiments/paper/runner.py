@@ -33,7 +33,7 @@ class RunnerOptions:
     """
 
     group_seconds: float = 8 * 60.0
-    runs_per_group: int = 128
+    runs_per_group: int = 144  # eight seeds of seventeen methods, and some
     device: str = "gpu"
     job: JobOptions = field(default_factory=JobOptions)
     jsonl: Path | None = None
