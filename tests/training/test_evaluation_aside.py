@@ -17,10 +17,14 @@ pytest.importorskip("equinox")
 pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco")
 
+import jax.numpy as jnp
+
+from rewind.agents.td3_bc import TD3BC
 from rewind.behaviour.point import wander
 from rewind.training import Stopped, evaluations, make_runs, train
 from rewind.training.checkpoint import read_latest
-from rewind.training.scoring import Scorer, Telling
+from rewind.training.engine import to_host
+from rewind.training.scoring import Scorer, Telling, acting_in_parts, acting_together
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
@@ -54,6 +58,17 @@ def test_beside_the_training_is_the_same_as_in_between(data, monkeypatch):
     monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
     assert scores(train(data, runs_of(data), Telling(scorer(), ["a", "b"]), **QUIET)) == between
     assert [step for step, _, _ in between] == [20, 40, 60] * 2
+
+
+def test_many_policies_act_in_parts_as_they_would_together():
+    keys = jax.random.split(jax.random.PRNGKey(0), 40)
+    agent = TD3BC(5, 2, hidden=(32, 32))
+    agents = jax.tree.map(lambda leaf: jnp.stack([leaf] * 40), agent)
+    policies = jax.vmap(lambda key: agent.init(key, 8).actor.params)(keys)
+    observations = np.random.default_rng(0).normal(size=(40, 3, 5)).astype(np.float32)
+    parts = acting_in_parts(TD3BC, to_host((agents, policies)), 40)
+    together = acting_together(TD3BC)(agents, policies, observations)
+    np.testing.assert_array_equal(parts(observations), together)
 
 
 def test_without_a_cpu_in_jax_training_waits_and_says_what_to_set(data, beside, monkeypatch, capfd):

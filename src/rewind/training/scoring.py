@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import cache, partial
 from typing import Any
@@ -25,6 +27,7 @@ from rewind.training.group import Group
 from rewind.training.spec import Run
 
 Array = NDArray[Any]
+RUNS_AT_A_TIME = 16  # of a policy call on the host, for one core
 DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
 
 
@@ -94,11 +97,37 @@ def kept_policies(group: Group) -> Callable[[], Act]:
     policies = jax.tree.map(jnp.copy, group.policies())  # the next block overwrites its own
 
     def fetch() -> Act:
-        on_host = jax.device_put(to_host((engine.agents, policies)), jax.devices("cpu")[0])
-        mapped = acting_together(type(engine.agent))
-        return lambda observations: mapped(*on_host, normaliser(observations).astype(np.float32))
+        on_host = to_host((engine.agents, policies))
+        act = acting_in_parts(type(engine.agent), on_host, engine.runs)
+        return lambda observations: act(normaliser(observations).astype(np.float32))
 
     return fetch
+
+
+def acting_in_parts(kind: type[Agent[Any]], agents_and_policies: Any, runs: int) -> Act:
+    """All runs on the host's cores: what is compiled for a CPU uses one, and reads all policies at every step."""
+    cpu, mapped = jax.devices("cpu")[0], acting_together(kind)
+    parts = [slice(begin, begin + RUNS_AT_A_TIME) for begin in range(0, runs, RUNS_AT_A_TIME)]
+
+    def taken(part: slice) -> Any:
+        return jax.device_put(jax.tree.map(lambda leaf: leaf[part], agents_and_policies), cpu)
+
+    def act_part(own: Any, observations: Array) -> Array:
+        return np.asarray(mapped(*own, observations))
+
+    owned = [taken(part) for part in parts]
+
+    def act(observations: Array) -> Array:
+        if len(parts) == 1:
+            return act_part(owned[0], observations)
+        return np.concatenate(list(_threads().map(act_part, owned, [observations[part] for part in parts])))
+
+    return act
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="policies")
 
 
 @cache
