@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,7 @@ from rewind.training import Stopped, evaluations, make_runs, train
 from rewind.training.checkpoint import read_latest
 from rewind.training.engine import to_host
 from rewind.training.scoring import Scorer, Telling, acting_in_parts, acting_together
+from rewind.training.train import _Course
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
@@ -170,3 +172,13 @@ def test_a_second_ctrl_c_does_not_wait_for_an_evaluation(data, tmp_path):
     assert content is not None and not problems
     again = {**QUIET, "evaluate_at": (40,), "out": tmp_path / "run", "resume": True}
     assert [step for step, _, _ in scores(train(data, runs_of(data), scorer(), **again))] == [40, 60] * 2
+
+
+@pytest.mark.parametrize(("under_way", "minutes", "due"), [(False, 1.5, True), (True, 1.5, False), (True, 2.5, True)])
+def test_a_checkpoint_is_put_off_while_an_evaluation_is_under_way(under_way, minutes, due):
+    course = SimpleNamespace(
+        options=SimpleNamespace(checkpoint_minutes=1.0),
+        evaluations=SimpleNamespace(under_way=under_way),
+        _saved_at=time.monotonic() - 60 * minutes,
+    )
+    assert _Course._checkpoint_due(course) is due

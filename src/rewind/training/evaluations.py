@@ -71,6 +71,10 @@ class Evaluations:
             done.set_result(self._evaluate(group, group.step))
         self._under_way.append((group.step, done))
 
+    @property
+    def under_way(self) -> bool:
+        return any(not done.done() for _, done in self._under_way)
+
     def finished(self, wait: bool) -> Iterator[tuple[int, Figures]]:
         """Steps and figures of those that are over; wait: until all are."""
         while self._under_way and (wait or self._under_way[0][1].done()):

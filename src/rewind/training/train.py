@@ -383,7 +383,9 @@ class _Course:
         return bool(self.session.stop) or (stop is not None and self.group.step < self.options.steps and stop())
 
     def _checkpoint_due(self) -> bool:
-        return time.monotonic() - self._saved_at >= 60 * self.options.checkpoint_minutes
+        """It is put off, up to twice as long, while it would have to wait for evaluations."""
+        minutes = self.options.checkpoint_minutes * (2 if self.evaluations.under_way else 1)
+        return time.monotonic() - self._saved_at >= 60 * minutes
 
     def _save(self, must: bool) -> None:
         """A checkpoint that cannot be written stops nothing, unless all that is left would be the checkpoint."""
