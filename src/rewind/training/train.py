@@ -82,6 +82,7 @@ class Options:
     progress: bool = True
     record: Mapping[str, Any] = field(default_factory=dict)  # saved with the configuration; a resumed run has the same
     about: Mapping[str, Any] = field(default_factory=dict)  # saved beside it, for whoever wants to know
+    last_checkpoint: bool = True  # False: none at the end, for whoever takes what is returned and removes the folder
     stop: Callable[[], bool] | None = None  # asked after every block; True: save and raise `Stopped`
 
     def __post_init__(self) -> None:
@@ -109,6 +110,22 @@ def train(
 
     settings: fields of `Options`
     """
+    with _session(dataset, runs, evaluate, options, settings) as session:
+        return session.train().finish()
+
+
+def train_ahead(
+    dataset: Any, runs: Sequence[Run], evaluate: Evaluate | None = None, options: Options | None = None, **settings: Any
+) -> Ahead:
+    """`train` that returns when the last update is done: evaluations may still be under way beside it."""
+    with _session(dataset, runs, evaluate, options, settings) as session:
+        return session.train()
+
+
+@contextmanager
+def _session(
+    dataset: Any, runs: Sequence[Run], evaluate: Evaluate | None, options: Options | None, settings: dict[str, Any]
+) -> Iterator[_Session]:
     known = [each.name for each in fields(Options)]
     for name in settings:
         if name not in known:
@@ -121,8 +138,7 @@ def train(
     with jax.default_device(find_device(options.device)), stop_signals() as stop:
         if options.fused:
             check_fused()
-        session = _Session(load(dataset), list(runs), evaluate, options, stop)
-        return session.train()
+        yield _Session(load(dataset), list(runs), evaluate, options, stop)
 
 
 def find_device(name: str | None) -> Any:
@@ -234,24 +250,41 @@ class _Session:
         }
         write_json(path, {"config": self.config, **about, **self.options.about})
 
-    def train(self) -> list[Trained]:
-        trained: dict[int, Trained] = {}
+    def train(self) -> Ahead:
+        """All groups, each to its end, but for the evaluations of the last one."""
+        courses: list[_Course] = []
         for index, numbers in enumerate(groups_of(self.runs)):
+            if courses:
+                courses[-1].finish()
             runs = [self.runs[number] for number in numbers]
             options = self.options
             group = Group(self.data, runs, numbers, options.batch_size, options.block, fused=options.fused)
             folder = None if self.options.out is None else self.options.out / f"group-{index}"
-            try:
-                _Course(self, group, folder).train()
-            finally:
-                group.planner.close()
-            alive, policies = np.asarray(group.engine.alive), to_host(group.policies())
-            for at, number in enumerate(numbers):
-                policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
-                trained[number] = Trained(
-                    self.runs[number], policy, group.normaliser, bool(alive[at]), self.records[number]
-                )
-        return [trained[number] for number in range(len(self.runs))]
+            courses.append(_Course(self, group, folder))
+            courses[-1].train()
+        return Ahead(self, courses)
+
+
+class Ahead:
+    """What has been trained, while its last evaluations are under way."""
+
+    def __init__(self, session: _Session, courses: list[_Course]) -> None:
+        self._session, self._courses = session, courses
+
+    @property
+    def ready(self) -> bool:
+        """Whether `finish` has nothing to wait for."""
+        return not self._courses[-1].evaluations.under_way
+
+    def finish(self) -> list[Trained]:
+        """Wait for the evaluations; all runs, in their order."""
+        self._courses[-1].finish()
+        trained = dict(each for course in self._courses for each in course.trained())
+        return [trained[number] for number in range(len(self._session.runs))]
+
+    def abandon(self) -> None:
+        """Give the evaluations up. A folder keeps its last checkpoint, and can be resumed from."""
+        self._courses[-1].close()
 
 
 class _Course:
@@ -264,6 +297,7 @@ class _Course:
         self.evaluations = Evaluations(session.evaluate, session.beside)
         self.evaluation_steps = self._evaluation_steps()
         self._saved_at = time.monotonic()
+        self.unsaved = False
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             if self.options.resume:
@@ -298,9 +332,10 @@ class _Course:
         return sinks
 
     def train(self) -> None:
+        """To the last update. What waits for it, `finish` or `close`, must follow."""
         group, total = self.group, self.options.steps
         unlogged: list[tuple[int, Planned, Outcome]] = []
-        bar = _bar(total, group, self.options.progress)
+        bar = self._bar(self.options.progress)
         try:
             while group.step < total:
                 until = self._next_stop()
@@ -313,8 +348,9 @@ class _Course:
                     self._log_blocks(unlogged, bar, keep=0)
                     self.evaluations.begin(group)
                 self._log_evaluations(bar, wait=False)
+                self.unsaved = True
                 stopping = self._asked_to_stop()  # looked at once: a signal that comes now waits for the next block
-                if stopping or group.step >= total or self._checkpoint_due():
+                if stopping or (group.step < total and self._checkpoint_due()):
                     self._log_blocks(unlogged, bar, keep=0)
                     self._log_evaluations(bar, wait=True)  # a resumed run does not evaluate again what is before it
                     self._save(must=stopping)
@@ -322,12 +358,38 @@ class _Course:
                     raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
                 group.plan_ahead(self._next_stop())
             self._log_blocks(unlogged, bar, keep=0)
-            group.feed()
+        except BaseException:
+            self.close()
+            raise
         finally:
             bar.close()
-            self.evaluations.close()
-            for sink in self.sinks:
-                sink.close()
+
+    def finish(self) -> None:
+        """Wait for the evaluations under way, and save."""
+        try:
+            self._log_evaluations(self._bar(False), wait=True)
+            if self.unsaved and self.options.last_checkpoint:
+                self._save(must=False)
+            self.group.feed()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Nothing more is planned, evaluated or logged."""
+        self.group.planner.close()
+        self.evaluations.close()
+        for sink in self.sinks:
+            sink.close()
+        self.sinks = []
+
+    def trained(self) -> Iterator[tuple[int, Trained]]:
+        """Runs by their numbers."""
+        group, session = self.group, self.session
+        alive, policies = np.asarray(group.engine.alive), to_host(group.policies())
+        for at, number in enumerate(group.numbers):
+            policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
+            run, records = session.runs[number], session.records[number]
+            yield number, Trained(run, policy, group.normaliser, bool(alive[at]), records)
 
     def _log_blocks(self, unlogged: list[tuple[int, Planned, Outcome]], bar: Any, keep: int) -> None:
         """Log all finished blocks but the last `keep`, where a line is due."""
@@ -399,11 +461,12 @@ class _Course:
                 raise RewindError(f"{message}; make room and resume from the one before") from error
             print(f"rewind: {message}; training goes on", file=sys.stderr)
         self._saved_at = time.monotonic()
+        self.unsaved = False
 
     def _where(self) -> str:
         return f"; everything is in {self.folder}, resume=True or --resume goes on" if self.folder else ""
 
-
-def _bar(total: int, group: Group, wanted: bool) -> Any:
-    name = f"{type(group.runs[0].agent).__name__}, {len(group.runs)} run{'s' if len(group.runs) > 1 else ''}"
-    return steps_bar(name, total, group.step, wanted)
+    def _bar(self, wanted: bool) -> Any:
+        runs = self.group.runs
+        name = f"{type(runs[0].agent).__name__}, {len(runs)} run{'s' if len(runs) > 1 else ''}"
+        return steps_bar(name, self.options.steps, self.group.step, wanted)

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from rewind.experiments.paper.results import read_jsonl, read_rows, write_jsonl
 from rewind.experiments.paper.runner import Runner, RunnerOptions
 from rewind.experiments.paper.specs import RunSpec
 from rewind.experiments.paper.work import begun, only_runner, work_folder, write_work
+from rewind.training import evaluations
 
 ROOT = Path(__file__).parents[3]
 MEASURED = ("seconds_per_update", "group_seconds", "finished")
@@ -164,9 +166,55 @@ def test_time_is_kept_for_every_evaluation_that_is_under_way(tmp_path):
     clock.later(group, 997), clock.later(group, 998)
     assert deadline.over()
     first()
-    assert deadline.waiting == {997, 998}
-    Clock(tmp_path, Judge(), deadline)
-    assert not deadline.waiting  # another group waits for its own
+    assert {step for _, step in deadline.waiting} == {997, 998}
+    deadline.evaluation = 0.0
+    assert Clock(tmp_path, Judge(), deadline) is deadline.at_work
+    assert not deadline.over()  # the next group keeps 60 seconds free for those of the one before
+    assert sum(deadline.waiting.values()) == 60.0
+    clock.forget()
+    assert not deadline.waiting
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    """As if the engine were on a GPU: evaluations go to their thread."""
+    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
+
+
+def test_the_next_group_is_trained_while_the_last_evaluations_of_one_are_played(
+    tmp_path, runs, whole, beside, monkeypatch
+):
+    second_began, order = threading.Event(), []
+
+    class Patient(job.Scorer):
+        def later(self, group, step):
+            play = super().later(group, step)
+            if order.count(STEPS):
+                second_began.set()
+            order.append(step)
+            waits = step == STEPS and not second_began.is_set()
+            return lambda: (not waits or second_began.wait(60)) and play()
+
+    monkeypatch.setattr(job, "Scorer", Patient)
+    Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert order == [100, 200, 300, 400] * 2 and second_began.is_set()
+    assert figures(tmp_path) == figures(whole) and not begun(tmp_path)
+
+
+def test_a_group_whose_last_evaluations_are_given_up_is_resumed(tmp_path, runs, whole, beside, monkeypatch):
+    class Endless(job.Scorer):
+        def later(self, group, step):
+            play = super().later(group, step)
+            return play if step < STEPS else lambda: threading.Event().wait(60)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "Scorer", Endless)
+        patch.setattr(Runner, "announce", lambda self, group: self.behind and signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert begun(tmp_path) == [runs[:3]] and not read_rows(tmp_path)
+    Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert figures(tmp_path) == figures(whole)
 
 
 def test_an_error_that_is_not_about_the_folder_costs_no_checkpoint(tmp_path, runs, monkeypatch):
@@ -205,7 +253,7 @@ def test_runs_that_do_not_fit_into_memory_can_be_given_smaller_groups(tmp_path, 
     def too_much(*arguments):
         raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate")
 
-    monkeypatch.setattr(job, "train", too_much)
+    monkeypatch.setattr(job, "train_ahead", too_much)
     with pytest.raises(RewindError, match="3 runs of td3_bc do not fit into the device's memory"):
         Runner(tmp_path, runs, Deadline(), OPTIONS).run()
     assert Runner(tmp_path, runs, Deadline(), OPTIONS).begun_group(runs) == runs[:3]

@@ -39,15 +39,16 @@ def parse_duration(text: str) -> float:
 class Deadline:
     """When to stop. The time of what must still happen then, evaluations and a checkpoint, is kept free before it.
 
-    evaluation: seconds that one takes
-    waiting: steps whose evaluations are under way beside the training: they are played one after another
+    evaluation: seconds that one takes, of the group at work
+    waiting: evaluations that are under way beside the training, of this group or the one before: seconds of each
     """
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
         self._saving = min(SAVING, seconds / 20)
         self.evaluation = 0.0
-        self.waiting: set[int] = set()
+        self.waiting: dict[tuple[Clock, int], float] = {}
+        self.at_work: Clock | None = None
         self.passed = False
 
     @property
@@ -57,12 +58,14 @@ class Deadline:
 
     def over(self) -> bool:
         """Whether to stop now."""
-        self.passed = self.left <= self.evaluation * (len(self.waiting) + 1)
+        self.passed = self.left <= self.evaluation + sum(list(self.waiting.values()))
         return self.passed
 
 
 class Clock:
-    """What a group takes, over all processes that work on it; kept in its folder. It evaluates through `judge`.
+    """What a group takes until its last update, over all processes that work on it; kept in its folder.
+
+    It evaluates through `judge`.
 
     What a group has trained between two evaluations, and how long that took, is noted where evaluations begin. Where
     they are played beside the training, they take none of it; in turn, their time is taken off. The first one waits for
@@ -73,10 +76,10 @@ class Clock:
         self._path, self._judge, self._deadline = folder / "clock.json", judge, deadline
         saved = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
         self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
-        self._begin = time.monotonic()
+        self._begin: float | None = time.monotonic()  # None: over
         self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on
         self._longest = 0.0  # evaluation
-        deadline.waiting.clear()  # of another group
+        deadline.at_work = self
 
     def __call__(self, group: Group, step: int) -> Figures:
         """Evaluate, and note the time."""
@@ -94,7 +97,7 @@ class Clock:
         self._trained(group, step)
         self._last = (step, time.monotonic())
         self.save()
-        self._deadline.waiting.add(step)
+        self._deadline.waiting[self, step] = max(self._longest, self._deadline.evaluation)
         return lambda: self._timed(step, play)
 
     def _trained(self, group: Group, step: int) -> None:
@@ -107,14 +110,15 @@ class Clock:
         begin = time.monotonic()
         figures = play()
         self._longest = max(self._longest, time.monotonic() - begin)
-        self._deadline.evaluation = self._longest
-        self._deadline.waiting.discard(step)
+        if self._deadline.at_work is self:
+            self._deadline.evaluation = self._longest
+        self._deadline.waiting.pop((self, step), None)
         return figures
 
     @property
     def spent(self) -> float:
         """Seconds in all so far; of a process that was killed, those until its last evaluation."""
-        return float(self._spent + time.monotonic() - self._begin)
+        return float(self._spent + (0.0 if self._begin is None else time.monotonic() - self._begin))
 
     def seconds_per_update(self, runs: int) -> float | None:
         """Of training, for each of the runs; None where there were no two evaluations in one process."""
@@ -130,4 +134,12 @@ class Clock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._spent, self._begin = self.spent, None
         self.save()
+        if kind is not None:
+            self.forget()
+
+    def forget(self) -> None:
+        """Nobody waits for its evaluations any more."""
+        for key in [key for key in self._deadline.waiting if key[0] is self]:
+            self._deadline.waiting.pop(key, None)

@@ -45,12 +45,14 @@ class Estimate:
         evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points)))
         training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
         rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
-        return training + rest
+        return training + rest + self._guess_last(spec.suite, evaluations, runs * spec.episodes)
 
     def evaluation(self, spec: RunSpec, runs: int) -> float:
         """Seconds of one evaluation of such a group."""
-        rest = self._rest((spec.suite, spec.algorithm))
-        return _play(spec.suite, runs * spec.episodes, self.cores) * rest
+        ratio = (
+            self._rest((spec.suite, spec.algorithm)) if self.kind == "cpu" else 1.0
+        )  # beside a GPU nobody timed them
+        return _play(spec.suite, runs * spec.episodes, self.cores) * ratio
 
     def least(self, spec: RunSpec, runs: int) -> float:
         """Seconds below which such a group is not worth its start: that, an evaluation, and the one kept free."""
@@ -69,12 +71,15 @@ class Estimate:
         return steps * (fixed + each * runs) / 1e6
 
     def _guess_rest(self, suite: str, evaluations: int, episodes: int, training: float) -> float:
-        """Beside a GPU's training evaluations cost nothing until they take longer than it, but for the last ones."""
+        """What else comes before the last update. Beside a GPU's training evaluations are free, up to its length."""
         play = _play(suite, episodes, self.cores)
         if self.kind == "cpu":
             return START + evaluations * play
-        last = min(evaluations, LAST)
-        return START + last * play + max(0.0, (evaluations - last) * play - training)
+        return START + max(0.0, (evaluations - LAST) * play - training)
+
+    def _guess_last(self, suite: str, evaluations: int, episodes: int) -> float:
+        """Of the evaluations after it; on a CPU there are none."""
+        return 0.0 if self.kind == "cpu" else min(evaluations, LAST) * _play(suite, episodes, self.cores)
 
     def _training_ratio(self, group: Group) -> float | None:
         if group.seconds_per_update is None:

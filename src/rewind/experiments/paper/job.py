@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -24,11 +24,11 @@ from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import RunSpec, group_name
 from rewind.experiments.paper.work import write_work
 from rewind.experiments.train_job import find_environment
-from rewind.training import Options, Run, Sampler, Trained, make_runs, train
+from rewind.training import Options, Run, Sampler, Trained, make_runs
 from rewind.training.engine import device_kind
 from rewind.training.group import BLOCK, DYNAMIC_BLOCK
 from rewind.training.scoring import Scorer
-from rewind.training.train import CannotResume, find_device
+from rewind.training.train import Ahead, CannotResume, find_device, train_ahead
 
 LOG_EVERY = 10_000
 KEPT = ("work.json", "clock.json")  # of a group that starts anew
@@ -57,11 +57,56 @@ def load_data(name: str) -> Trajectories:
     return load(name)
 
 
+@dataclass(frozen=True)
+class GroupAhead:
+    """A group that has been trained, while its last evaluations are under way."""
+
+    specs: Sequence[RunSpec]
+    data: Trajectories
+    clock: Clock
+    made: Row  # what all rows have in common
+    trained: Ahead
+
+    @property
+    def ready(self) -> bool:
+        return self.trained.ready
+
+    def rows(self) -> list[Row]:
+        """Its results; waits for them."""
+        found = zip(self.specs, self.trained.finish(), strict=True)
+        return [
+            {**row, **self.made} for spec, one in found for row in _rows(spec, one, self.specs, self.data, self.clock)
+        ]
+
+    def abandon(self) -> None:
+        self.trained.abandon()
+        self.clock.forget()
+
+
 def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, options: JobOptions) -> list[Row]:
     """Train runs of one program together, evaluate them by the paper's protocol, and return their results.
 
     What is in `folder` is continued. Raises `Stopped` when the deadline comes before the end.
     """
+    return train_group_ahead(specs, folder, deadline, options).rows()
+
+
+def train_group_ahead(
+    specs: Sequence[RunSpec],
+    folder: Path,
+    deadline: Deadline,
+    options: JobOptions,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> GroupAhead:
+    """The same up to the last update.
+
+    meanwhile: called after every block
+    """
+
+    def over() -> bool:
+        meanwhile()
+        return deadline.over()
+
     first = specs[0]
     data = load_data(first.dataset)
     runs = describe(specs, data)
@@ -73,7 +118,8 @@ def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, opti
     settings: dict[str, Any] = {
         "steps": first.steps, "batch_size": first.batch_size, "block": first.block, "log_every": LOG_EVERY,
         "evaluate_at": tuple(at), "out": folder, "checkpoint_minutes": options.checkpoint_minutes,
-        "device": options.device, "fused": options.fused, "progress": options.progress, "stop": deadline.over,
+        "device": options.device, "fused": options.fused, "progress": options.progress,
+        "stop": over, "last_checkpoint": False,
         "record": {"episodes": first.episodes, "environment": scorer.environment},
     }  # fmt: skip
     with clock, jax.default_device(find_device(options.device)):
@@ -89,27 +135,21 @@ def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, opti
     versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
     versions |= {"python": platform.python_version(), "kernels": "fused" if options.fused else "xla"}
     made = {"device": device_kind(), "versions": json.dumps(versions, sort_keys=True)}
-    return [
-        {**row, **made}
-        for spec, result in zip(specs, trained, strict=True)
-        for row in _rows(spec, result, specs, data, clock)
-    ]
+    return GroupAhead(specs, data, clock, made, trained)
 
 
-def _resumed(
-    data: Trajectories, runs: list[Run], clock: Clock, folder: Path, settings: dict[str, Any]
-) -> list[Trained]:
+def _resumed(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, settings: dict[str, Any]) -> Ahead:
     """Go on with what is in the folder. What cannot be gone on with, since data or code have changed, starts anew."""
     if not (folder / "config.json").exists():
-        return train(data, runs, clock, Options(**settings))
+        return train_ahead(data, runs, clock, Options(**settings))
     try:
-        return train(data, runs, clock, Options(**settings, resume=True))
+        return train_ahead(data, runs, clock, Options(**settings, resume=True))
     except CannotResume as error:
         print(f"rewind: {error}; this group starts anew", flush=True)
         for path in folder.iterdir():
             if path.name not in KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        return train(data, runs, clock, Options(**settings))
+        return train_ahead(data, runs, clock, Options(**settings))
 
 
 def describe(specs: Sequence[RunSpec], data: Trajectories) -> list[Run]:

@@ -11,7 +11,7 @@ from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.collect import gather
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.index import Index, index_of, read_index
-from rewind.experiments.paper.job import JobOptions, load_data, train_group
+from rewind.experiments.paper.job import GroupAhead, JobOptions, load_data, train_group_ahead
 from rewind.experiments.paper.packing import Group, next_group
 from rewind.experiments.paper.results import Row, write_jsonl
 from rewind.experiments.paper.specs import RunSpec, group_name
@@ -50,23 +50,48 @@ class Runner:
         self.index = Index()
         self.started = 0  # groups of this call
         self.refused: dict[str, str] = {}  # data sets that cannot be had, and why
+        self.behind: GroupAhead | None = None  # the group before: its last evaluations may be under way
 
     def run(self) -> None:
-        """Until nothing is left or the deadline comes; a group that is cut then goes on in the next call."""
+        """Until nothing is left or the deadline comes; a group that is cut then goes on in the next call.
+
+        While the last evaluations of a group are played, the next one is trained.
+        """
         with only_runner(self.out):
             self.index = read_index(self.out)
             self._tidy()
-            while group := self._next():
-                self.announce(group)
-                try:
-                    rows = train_group(group, work_folder(self.out, group), self.deadline, self.job(group))
-                except Stopped:
-                    if not self.deadline.passed:
-                        raise
-                    say("the time is over; the next call goes on from here")
-                    break
-                self.finish(group, rows)
+            try:
+                while (group := self._next()) and self._train(group):
+                    pass
+                self._look_back(wait=True)
+            finally:
+                if self.behind is not None:
+                    self.behind.abandon()
         self.conclude()
+
+    def _train(self, group: Group) -> bool:
+        """Train a group; False where the time was over before its end."""
+        self.announce(group)
+        folder, job = work_folder(self.out, group), self.job(group)
+        try:
+            trained = train_group_ahead(group, folder, self.deadline, job, meanwhile=self._look_back)
+        except Stopped:
+            self._look_back(wait=True)
+            if not self.deadline.passed:
+                raise
+            say("the time is over; the next call goes on from here")
+            return False
+        self._look_back(wait=True)
+        self.behind = trained
+        self._look_back()  # on a CPU nothing is under way
+        return True
+
+    def _look_back(self, wait: bool = False) -> None:
+        """Keep the results of the group before, once they are there."""
+        if self.behind is not None and (wait or self.behind.ready):
+            group, rows = list(self.behind.specs), self.behind.rows()
+            self.behind = None
+            self.finish(group, rows)
 
     def job(self, group: Group) -> JobOptions:
         return replace(self.options.job, evaluation_seconds=self._estimate().evaluation(group[0], len(group)))
@@ -80,7 +105,8 @@ class Runner:
 
     @property
     def left(self) -> list[RunSpec]:
-        return [s for s in self.wanted if s.run not in self.index.runs and s.dataset not in self.refused]
+        there = {*self.index.runs, *(spec.run for spec in (self.behind.specs if self.behind else ()))}
+        return [spec for spec in self.wanted if spec.run not in there and spec.dataset not in self.refused]
 
     def finish(self, group: Group, rows: Sequence[Row]) -> None:
         """Keep the results of a group; only then is it over."""
