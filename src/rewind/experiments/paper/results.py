@@ -48,7 +48,7 @@ COLUMNS: dict[str, Any] = {
     "alive": bool,  # False: its numbers exploded at or before this step
     "seconds_per_update": float | None,  # training alone, of the whole group, divided by its runs
     "runs_together": int,
-    "group_seconds": float,  # the group in all: compilation, training, evaluation
+    "group_seconds": float,  # the group until its last update: data, compilation, training
     "device": str,
     "versions": str,  # JSON
     "data_fingerprint": str,
