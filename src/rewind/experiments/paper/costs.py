@@ -49,9 +49,8 @@ class Estimate:
 
     def evaluation(self, spec: RunSpec, runs: int) -> float:
         """Seconds of one evaluation of such a group."""
-        ratio = (
-            self._rest((spec.suite, spec.algorithm)) if self.kind == "cpu" else 1.0
-        )  # beside a GPU nobody timed them
+        # Beside a GPU nobody times them.
+        ratio = self._rest((spec.suite, spec.algorithm)) if self.kind == "cpu" else 1.0
         return _play(spec.suite, runs * spec.episodes, self.cores) * ratio
 
     def least(self, spec: RunSpec, runs: int) -> float:
