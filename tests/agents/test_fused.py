@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rewind.agents import fused
+from rewind.agents import Batch, fused
 from rewind.agents.iql import IQL
 from rewind.agents.networks import MLP, fused_networks
 from rewind.agents.td3_bc import TD3BC
 from rewind.training.engine import Engine
 from rewind.training.table import Table
 
-SIZES = [([14, 64, 64, 1], 2), ([17, 64, 64, 6], None), ([29, 128, 128, 8], None), ([37, 64, 64, 1], 2)]
+SIZES = [([14, 64, 64, 1], 2), ([37, 128, 128, 8], None)]
 
 
 @pytest.fixture
@@ -95,16 +96,30 @@ def test_what_does_not_fit_stays_plain(sizes: list[int], rows: int, why: str) ->
 
 @pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize("kind", [TD3BC, IQL])
-def test_training_goes_the_same_way(kind: Any) -> None:
+def test_an_update_is_the_same(kind: Any) -> None:
     rng = np.random.default_rng(0)
-    table = Table(jnp.asarray(rng.uniform(-1, 1, (1000, 2 * 5 + 3 + 2)).astype(np.float32)))
-    indices, fresh = rng.integers(0, 1000, (2, 6, 128)), np.zeros((2, 6, 128), bool)
-    states = []
+    agent = kind(5, 3, hidden=(64, 64))
+    lead = (agent.period, 128)
+    parts = [rng.uniform(-1, 1, (*lead, *size)).astype(np.float32) for size in ((5,), (3,), (), (5,))]
+    batch = Batch(*map(jnp.asarray, parts), jnp.zeros(lead, bool), jnp.ones(lead, bool))
+    results = []
     for wanted in (True, False):
-        engine = Engine([kind(5, 3, hidden=(64, 64))] * 2, [0, 1], table, 128, fused=wanted)
-        assert np.asarray(engine.run(indices, fresh).alive).all()
-        states.append(engine.state)
-    assert_close(*states, 1e-3)
+        with fused_networks(wanted):
+            results.append(jax.jit(partial(kind.update, agent))(agent.init(jax.random.PRNGKey(0), 128), batch))
+    assert_close(*results, 1e-3)
+
+
+def test_an_engine_uses_them_where_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    def called(*arguments: Any) -> None:
+        raise InterruptedError
+
+    monkeypatch.setattr(fused, "mlp", called)
+    table = Table(jnp.zeros((100, 15)))
+    plan = np.zeros((2, 2, 128), int), np.zeros((2, 2, 128), bool)
+    agents = [TD3BC(5, 3, hidden=(64, 64))] * 2
+    assert np.asarray(Engine(agents, [0, 1], table, 128).run(*plan).alive).all()
+    with pytest.raises(InterruptedError):
+        Engine(agents, [0, 1], table, 128, fused=True).run(*plan)
 
 
 def test_the_kernels_compile_for_an_nvidia_gpu_up_to_where_one_is_needed() -> None:
