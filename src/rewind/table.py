@@ -26,6 +26,11 @@ def text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def number(value: float) -> str:
+    """Four digits, and all before the point: 0.04567, 12.35, 14,720."""
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
 def _is_number(value: Any) -> bool:
     if isinstance(value, str):
         return value.replace(".", "", 1).replace(",", "").lstrip("-+").rstrip("%").isdigit()

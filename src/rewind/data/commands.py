@@ -91,7 +91,7 @@ class Inspect:
     """Show what a data set is like: counts, lengths, returns, reward density, quality, and problems found."""
 
     dataset: str
-    """An .hdf5 or .npz file, a Minari folder or id, or the name of a catalogued data set."""
+    """An .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind data list)."""
     boundaries: Boundaries | None = None
     """Where trajectories end in flat data; default: the catalogue's rule, otherwise flags."""
     merge_fragments: bool | None = None
