@@ -60,9 +60,10 @@ class Runner:
                 self.announce(group)
                 try:
                     rows = train_group(group, work_folder(self.out, group), self.deadline, self.job(group))
-                except Stopped:
+                except Stopped as stopped:
                     if not self.deadline.passed:
-                        raise
+                        told = f"stopped while {group[0].dataset} was trained; it is saved"
+                        raise Stopped(f"{told}, and the same command goes on from it") from stopped
                     say("the time is over; the next call goes on from here")
                     break
                 self.finish(group, rows)
