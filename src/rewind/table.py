@@ -23,6 +23,8 @@ def text(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(text, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

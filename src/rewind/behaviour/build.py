@@ -101,7 +101,8 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
         chunks.mkdir()
         write_json(chunks / VERSIONS, versions())
     size = order.recipe.size
-    print(f"building {order.recipe.name}: {size:,} transitions, {threads} processes, to {path}", file=sys.stderr)
+    by = f"{threads} process{'es' if threads > 1 else ''}"
+    print(f"building {order.recipe.name}: {size:,} transitions, {by}, to {path}", file=sys.stderr)
     bar = steps_bar(order.recipe.name, size, 0, progress)
     keep = False
     try:
