@@ -296,6 +296,7 @@ def test_commands_name_what_is_wrong_in_one_line(definitions, tmp_path, capsys):
         (["run", "--budget", "nine"], "a time of 'nine'"),
         (["run", "--tables", "22"], "did you mean '2'"),
         (["status", "--group-minutes", "0"], "--group-minutes is 0"),
+        (["run", "--seeds", "0", "-1"], "--seeds has -1"),
         (["collect"], "nothing to collect"),
         (["collect", "--jsonl", "x", "--add", "y"], "one at a time"),
     ):
