@@ -242,3 +242,13 @@ def test_curves_need_finished_episodes_and_are_named_after_their_folders(tmp_pat
     monkeypatch.setattr(behaviour_plot, "save", lambda figure, folder, name: shown.append(figure))
     behaviour_plot.draw_curves([folder / "curve.jsonl"], tmp_path)
     assert shown[0].axes[0].get_title(loc="left") == "Hopper-v4"
+
+
+def test_damaged_folders_are_named(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run" / "snapshots" / "step-0000000192.npz").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"step-0000000192\.npz is damaged; delete it"):
+        ship(tmp_path / "run", tmp_path, run=0)
+    (tmp_path / "run" / "config.json").write_text("{")
+    with pytest.raises(DataError, match=r"config\.json is damaged"):
+        Online(Plan("Hopper-v4", steps=320, **TINY), tmp_path / "run", resume=True)

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from rewind.behaviour.sac import SAC, Learners, draw, grown, pack
 from rewind.envs.make import FAST, make
 from rewind.envs.vector import ArrayEnv
-from rewind.errors import UsageError, unknown_name
-from rewind.files import whole_file, write_json
+from rewind.errors import DataError, UsageError, unknown_name
+from rewind.files import read_json, whole_file, write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.log import JsonLines, Record
@@ -164,7 +164,7 @@ class Online:
             return None
         if not resume:
             raise UsageError(f"{self.out} holds training already: --resume it, or choose another folder")
-        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved = read_json(path)
         changed = [line for line in differences(saved, config) if not line.startswith("steps")]
         if changed:
             raise UsageError(f"{self.out} holds another configuration: {'; '.join(changed)}")
@@ -239,8 +239,11 @@ class Online:
 def snapshots(folder: Path) -> Iterator[tuple[int, list[Array], list[Array]]]:
     """The policies of all runs, step by step: weights and biases, (runs, ...) each."""
     for path in sorted((folder / "snapshots").glob("step-*.npz")):
-        with np.load(path) as archive:
-            layers = range(len(archive.files) // 2)
-            weights = [archive[f"w{layer}"].astype(np.float32) for layer in layers]
-            biases = [archive[f"b{layer}"].astype(np.float32) for layer in layers]
+        try:
+            with np.load(path) as archive:
+                layers = range(len(archive.files) // 2)
+                weights = [archive[f"w{layer}"].astype(np.float32) for layer in layers]
+                biases = [archive[f"b{layer}"].astype(np.float32) for layer in layers]
+        except Exception as error:  # whatever NumPy, zipfile and zlib make of damaged bytes
+            raise DataError(f"the snapshot {path} is damaged; delete it to choose from the others") from error
         yield int(path.stem.removeprefix("step-")), weights, biases
