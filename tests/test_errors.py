@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from rewind import MissingExtra, TrajectoryReplay
+from rewind import DataError, MissingExtra, TrajectoryReplay
 from rewind.errors import require, unknown_name
+from rewind.files import read_json, write_json
 from tests.helpers import make
 
 
@@ -47,3 +48,11 @@ def test_batches_become_jax_arrays():
     other = batch.as_jax()
     assert type(other.observations).__module__.startswith("jax")
     assert np.array_equal(np.asarray(other.observations), batch.observations) and other.host is batch
+
+
+def test_a_damaged_file_of_figures_is_named(tmp_path):
+    write_json(tmp_path / "figures.json", {"a": 1})
+    assert read_json(tmp_path / "figures.json") == {"a": 1}
+    (tmp_path / "figures.json").write_text("{")
+    with pytest.raises(DataError, match=r"figures\.json is damaged"):
+        read_json(tmp_path / "figures.json")

@@ -23,7 +23,14 @@ def text(value: Any) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(text, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def number(value: float) -> str:
+    """Four digits, and all before the point: 0.04567, 12.35, 14,720."""
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 def _is_number(value: Any) -> bool:

@@ -10,6 +10,7 @@ from rewind.behaviour import walker
 from rewind.behaviour.ant import CRUISE, AntNavigator, AntWalk, uprightness, walker_observations
 from rewind.behaviour.collect import Episodes
 from rewind.envs.ant_model import CELL
+from rewind.errors import UsageError
 
 NO_JITTER = np.zeros((1, 2))
 
@@ -110,3 +111,8 @@ def test_a_walker_that_never_arrives_is_measured_too(monkeypatch):
     monkeypatch.setattr(walker, "play", lying)
     row = walker.measure(episodes=4)[0]
     assert (row["episodes"], row["reached own goal"], row["steps to it"]) == (4, "0.0%", None)
+
+
+def test_no_episodes_are_no_measurement():
+    with pytest.raises(UsageError, match="episodes is 0"):
+        walker.measure(episodes=0)

@@ -123,10 +123,17 @@ def test_what_is_there_is_used_and_force_makes_it_again(cache, capfd):
 def test_an_altered_or_cut_file_is_refused(cache):
     data = load(POINT)
     (file,) = cache.glob("*.npz")
-    rewards = data.rewards.copy()
-    rewards[7] += 1
-    save_npz(replace(data, rewards=rewards), file)
+    with np.load(file) as archive:
+        arrays = dict(archive)
+    arrays["rewards"][7] += 1
+    np.savez(file, **arrays)
     with pytest.raises(DataError, match=r"altered or damaged.*delete rewind-pointmaze.*build it again"):
+        load(POINT)
+    with pytest.raises(DataError, match="altered or damaged"):
+        load(file)  # by its path, which is the way to train on a smaller one
+    save_npz(replace(data, rewards=arrays["rewards"]), file)  # honest, but not what the name means
+    assert load(file).rewards[7] == data.rewards[7] + 1
+    with pytest.raises(DataError, match="is not what was built"):
         load(POINT)
     save_npz(data, file)
     file.write_bytes(file.read_bytes()[:-1000])
@@ -229,7 +236,7 @@ def test_a_policy_that_does_not_fit_is_refused(tmp_path, monkeypatch, cache):
         build("rewind/antmaze-umaze-v0", size=50, policy=tmp_path / "p.npz", threads=1)
     assert names(cache) == []
     for name in ("rewind/hopper-random-v0", "rewind/hopper-medium-expert-v0", POINT):
-        with pytest.raises(UsageError, match="--policy cannot take their place"):
+        with pytest.raises(UsageError, match="it takes no --policy"):
             build(name, policy=tmp_path / "p.npz")
     with pytest.raises(UsageError, match=r"rewind data build rewind/pen-expert-v0 --policy FILE"):
         load("rewind/pen-expert-v0")

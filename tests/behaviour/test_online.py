@@ -160,9 +160,21 @@ def test_a_folder_is_not_overwritten_and_resumed_only_as_it_was(trained):
         Online(Plan("Hopper-v4", steps=320, discount=0.9, **TINY), trained, resume=True)
 
 
-def test_unknown_tasks_are_named(tmp_path):
-    with pytest.raises(UsageError, match="Hopper-v4"):
-        Online(Plan("Hoper-v4"), tmp_path)
+@pytest.mark.parametrize("task", ["Hoper-v4", "Pendulum-v1", "Ant-v4"])
+def test_tasks_that_cannot_be_trained_on_are_refused_with_those_that_can(task, tmp_path):
+    with pytest.raises(UsageError, match=f"{task}.*known: HalfCheetah-v4, Hopper-v4, Walker2d-v4, ant"):
+        Online(Plan(task), tmp_path)
+
+
+def test_fewer_steps_than_there_were_change_nothing(trained):
+    before = (trained / "config.json").read_bytes()
+    Online(Plan("Hopper-v4", steps=160, **TINY), trained, resume=True).train()
+    assert (trained / "config.json").read_bytes() == before
+
+
+def test_a_training_shorter_than_a_period_has_a_curve_too(trained):
+    lines = [json.loads(line) for line in (trained / "curve.jsonl").read_text().splitlines()]
+    assert {line["run"] for line in lines if line["step"] == 320} == {0, 1}
 
 
 def snapshot(run, step, mean):
@@ -200,3 +212,43 @@ def test_shipping_writes_policies_that_load(trained, tmp_path, monkeypatch):
 def test_shipping_from_an_empty_folder_says_so(tmp_path):
     with pytest.raises(DataError, match="holds no training"):
         ship(tmp_path, tmp_path)
+
+
+def test_a_training_without_finished_episodes_says_what_to_do(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run" / "curve.jsonl").write_text("")
+    with pytest.raises(DataError, match=r"no episode ended.*--seed-index"):
+        ship(tmp_path / "run", tmp_path)
+    with pytest.raises(UsageError, match="episodes is 0"):
+        ship(tmp_path / "run", tmp_path, run=0, episodes=0)
+
+
+def test_curves_need_finished_episodes_and_are_named_after_their_folders(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from rewind.report import behaviour_plot
+
+    folder = tmp_path / "Hopper-v4"
+    folder.mkdir()
+    for content, told in (
+        ("", "no finished episodes"),
+        ('{"step": 1, "run": 0}\n', "no finished episodes"),
+        ("x", "no curve"),
+    ):
+        (folder / "curve.jsonl").write_text(content)
+        with pytest.raises(DataError, match=told):
+            behaviour_plot.draw_curves([folder / "curve.jsonl"], tmp_path)
+    (folder / "curve.jsonl").write_text('{"step": 1, "run": 0, "return": 2.0}\n')
+    shown = []
+    monkeypatch.setattr(behaviour_plot, "save", lambda figure, folder, name: shown.append(figure))
+    behaviour_plot.draw_curves([folder / "curve.jsonl"], tmp_path)
+    assert shown[0].axes[0].get_title(loc="left") == "Hopper-v4"
+
+
+def test_damaged_folders_are_named(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run" / "snapshots" / "step-0000000192.npz").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"step-0000000192\.npz is damaged; delete it"):
+        ship(tmp_path / "run", tmp_path, run=0)
+    (tmp_path / "run" / "config.json").write_text("{")
+    with pytest.raises(DataError, match=r"config\.json is damaged"):
+        Online(Plan("Hopper-v4", steps=320, **TINY), tmp_path / "run", resume=True)

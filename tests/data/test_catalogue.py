@@ -9,7 +9,7 @@ import pytest
 
 from rewind.behaviour.recipes import recipes
 from rewind.data.catalogue import catalogue, entry, known_entry, label, normalised_score
-from rewind.data.commands import DataInfo, DataList
+from rewind.data.commands import DataGet, DataInfo, DataList
 from rewind.errors import UsageError
 
 FACTS = Path(__file__).parents[2].parent / "shared" / "facts" / "d4rl.json"
@@ -197,3 +197,11 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     assert figures["iql"] == {"rewards": "return_range", "normalise_states": True, "tau": 0.7, "beta": 3.0}
     assert re.search(r"^iql\.tau +0\.7$", capsys.readouterr().out, re.MULTILINE)
     assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_rebuilt_set_is_shown_in_words_and_cannot_be_fetched(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("REWIND_DATA", str(tmp_path))
+    DataInfo("rewind/hopper-medium-expert-v0").run()
+    assert re.search(r"^policies +hopper-medium, hopper-expert$", capsys.readouterr().out, re.MULTILINE)
+    with pytest.raises(UsageError, match="rewind data build rewind/hopper-medium-v0"):
+        DataGet("rewind/hopper-medium-v0").run()

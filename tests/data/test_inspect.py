@@ -102,3 +102,15 @@ def test_the_command_reads_by_the_rule_it_is_given(tmp_path, capsys):
     Inspect(str(tmp_path / "ants.npz"), boundaries="flags+jump", merge_fragments=True).run()
     out = capsys.readouterr().out
     assert "flags+jump" in out and "step size" in out
+
+
+def test_notes_are_told_in_words():
+    made = {
+        "seed": 0,
+        "recipe": {"size": 5},
+        "policies": [{"name": "ant", "sha256": "ab"}],
+        "reached_own_goal": 0.98765,
+    }
+    shown = text(inspect(replace(from_d4rl(flat_log([3], [True])), notes={"made": made, "merged_fragments": 1234})))
+    assert "made              seed 0, policies ant, reached own goal 0.9877\n" in shown and "{" not in shown
+    assert "merged fragments  1,234\n" in shown

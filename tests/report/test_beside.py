@@ -1,5 +1,8 @@
 """Scores on rebuilt data beside the paper's."""
 
+import pytest
+
+from rewind.errors import DataError
 from rewind.report.paper.beside import behaviour_scores, beside
 from rewind.report.paper.runs import Results, runs_of
 from tests.report import synthetic
@@ -38,3 +41,9 @@ def test_deviations_are_over_n_minus_1_as_everywhere_else():
 
 def test_without_cards_nothing_is_known_of_the_data(tmp_path):
     assert behaviour_scores(tmp_path / "cards.json") == {}
+
+
+def test_runs_by_another_protocol_do_not_stand_beside_the_papers():
+    short = synthetic.rows(synthetic.null, ("rebuilt",), datasets=["hopper-medium-v2"], seeds=(0, 1), steps=5000)
+    with pytest.raises(DataError, match="they have 5,000 steps"):
+        beside(Results(runs_of(short), "rewind"), {})

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.experiments.paper.small import write_definitions
 
 pytest.importorskip("tyro")
 
+from rewind.behaviour.recipes import find_recipe
 from rewind.cli import main
 from rewind.experiments.paper.collect import collect
 from rewind.experiments.paper.results import write_jsonl
@@ -211,6 +213,40 @@ def test_folders_of_other_settings_are_other_methods(tmp_path):
     told = (tmp_path / "report.md").read_text(encoding="utf-8")
     lines = [line for line in told.splitlines() if line.startswith("| TR, β 0.5")]
     assert len(lines) == 2 and any("alpha" in line for line in lines) and all("| 2 | 0 |" in line for line in lines)
+
+
+def settings(tmp_path, name="rewind/antmaze-umaze-v0", alpha=2.5, notes=None, view=None, chosen=()):
+    """Those of the runs in a folder of `rewind train`."""
+    write_train_folder(tmp_path, alpha)
+    config, results = (json.loads((tmp_path / f"{file}.json").read_text()) for file in ("config", "results"))
+    for run in config["config"]["runs"]:
+        run["view"] = view or {"rewards": "minus_one", "normalise_states": True, "top": 1.0}
+    results["data"] |= {"name": name, "notes": notes or {}}
+    results["command"]["agent"] |= {"set": list(chosen), "hidden": None}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    (found,) = {row["settings"] for row in train_rows(tmp_path)}
+    return json.loads(found)
+
+
+def test_training_that_is_not_the_papers_is_not_taken_for_it(tmp_path):
+    """Whatever made it differ: a number, what it saw of the data, or data that only bears the name."""
+    assert settings(tmp_path) == {}
+    assert settings(tmp_path, chosen=["alpha=2.5"]) == {}  # the paper's own number
+    assert settings(tmp_path, alpha=9.0, chosen=["alpha=9"]) == {"alpha": 9.0}
+    view = {"rewards": "raw", "normalise_states": True, "top": 0.5}
+    assert settings(tmp_path, view=view) == {"rewards": "raw", "top": 0.5}
+    recipe = asdict(find_recipe("rewind/antmaze-umaze-v0"))
+    made = {"recipe": recipe, "seed": 0, "policies": [{"name": "ant"}]}
+    assert settings(tmp_path, notes={"made": made}) == {}
+    other = {"recipe": recipe | {"size": 20_000, "maze": {"stop": False}}, "seed": 3, "policies": [{"name": "mine"}]}
+    told = {"transitions": 20_000, "data seed": 3, "policy": "mine", "episodes": "go on after their goals"}
+    assert settings(tmp_path, notes={"made": other}) == told
+    report(tmp_path, "--markdown", tmp_path / "report.md")
+    page = (tmp_path / "report.md").read_text(encoding="utf-8")
+    notice = "No run here has the paper's settings; those shown have 20 steps, batches of 8, data seed 3, "
+    assert page.index(notice) < page.index("Trajectory Replay helps")
+    assert "transitions 20,000" in page
 
 
 def write_train_folder(path, alpha=2.5):

@@ -84,8 +84,8 @@ def read_built(path: Path) -> Trajectories:
         data = load_npz(path)
     except DataError as error:
         raise DataError(f"{error}; {_again(path)}") from error
-    if data.digest != data.notes.get("digest"):
-        raise DataError(f"{path} was altered or damaged: its arrays are not those that were recorded; {_again(path)}")
+    if "digest" not in data.notes:
+        raise DataError(f"{path} is not what was built: nothing is recorded of its arrays; {_again(path)}")
     return data
 
 
@@ -101,7 +101,8 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
         chunks.mkdir()
         write_json(chunks / VERSIONS, versions())
     size = order.recipe.size
-    print(f"building {order.recipe.name}: {size:,} transitions, {threads} processes, to {path}", file=sys.stderr)
+    by = f"{threads} process{'es' if threads > 1 else ''}"
+    print(f"building {order.recipe.name}: {size:,} transitions, {by}, to {path}", file=sys.stderr)
     bar = steps_bar(order.recipe.name, size, 0, progress)
     keep = False
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rewind.behaviour.summary import summary
 from rewind.files import write_json
-from rewind.table import text
+from rewind.table import number, text
 
 
 @dataclass
@@ -53,4 +53,4 @@ class DataBuild:
 
 
 def _text(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else text(value)
+    return number(value) if isinstance(value, float) else text(value)

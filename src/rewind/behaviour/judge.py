@@ -93,13 +93,15 @@ def read(folder: Path) -> tuple[str, list[int], list[Snapshot]]:
 def best_run(folder: Path) -> int:
     """The run whose episodes returned most in the last tenth of training."""
     lines = [json.loads(line) for line in (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()]
-    late = 0.9 * lines[-1]["step"]
+    late = 0.9 * lines[-1]["step"] if lines else 0.0
     returns: dict[int, list[float]] = {}
     for line in lines:
         if line["step"] >= late and "return" in line:
             returns.setdefault(line["run"], []).append(line["return"])
     if not returns:
-        raise DataError(f"{folder}: no episode ended in the last tenth of training; train longer")
+        raise DataError(
+            f"{folder}: no episode ended in the last tenth of training; train longer, or choose a run with --seed-index"
+        )
     return max(returns, key=lambda run: float(np.mean(returns[run])))
 
 
@@ -126,6 +128,8 @@ def choose(task: str, found: Sequence[Snapshot], run: int, episodes: int = EPISO
 def ship(folder: Path, out: Path, run: int | None = None, episodes: int = EPISODES) -> dict[str, BehaviourPolicy]:
     """Judge a training and write its policies into `out`; returns them by name."""
     task, seeds, found = read(folder)
+    if episodes < 1:
+        raise UsageError(f"episodes is {episodes}; expected at least 1")
     if run is not None and run not in range(len(seeds)):
         raise UsageError(f"there is no run {run}; expected 0 to {len(seeds) - 1}")
     chosen = choose(task, found, best_run(folder) if run is None else run, episodes)

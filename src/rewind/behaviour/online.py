@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.behaviour.sac import SAC, Learners, draw, grown, pack
-from rewind.envs.make import make
+from rewind.envs.make import FAST, make
 from rewind.envs.vector import ArrayEnv
-from rewind.errors import UsageError
-from rewind.files import whole_file, write_json
+from rewind.errors import DataError, UsageError, unknown_name
+from rewind.files import read_json, whole_file, write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.log import JsonLines, Record
@@ -76,9 +76,10 @@ def make_task(task: str, num_envs: int) -> ArrayEnv:
         from rewind.behaviour.ant import AntWalk
 
         return AntWalk(num_envs)
+    if task not in FAST:
+        raise unknown_name("task of behaviour policies", task, (*FAST, "ant"))
     env = make(task, num_envs, autoreset_mode="Disabled")
-    if not isinstance(env, ArrayEnv):
-        raise UsageError(f"{task} cannot be trained on here: it is no array of simulations")
+    assert isinstance(env, ArrayEnv)
     return env
 
 
@@ -152,7 +153,8 @@ class Online:
         if saved is not None:
             self._load(saved)
         (out / "snapshots").mkdir(parents=True, exist_ok=True)
-        write_json(out / "config.json", asdict(plan))
+        if self.step < plan.steps:  # fewer than there were: nothing is left to do, and what was planned stays
+            write_json(out / "config.json", asdict(plan))
 
     def _prepare(self, resume: bool) -> dict[str, Any] | None:
         """What to resume from; None for a new folder. An error where the folder holds something else."""
@@ -162,7 +164,7 @@ class Online:
             return None
         if not resume:
             raise UsageError(f"{self.out} holds training already: --resume it, or choose another folder")
-        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved = read_json(path)
         changed = [line for line in differences(saved, config) if not line.startswith("steps")]
         if changed:
             raise UsageError(f"{self.out} holds another configuration: {'; '.join(changed)}")
@@ -201,10 +203,10 @@ class Online:
                     actors = learners.actors()
                 if plan.snapshot_due(before, self.step):
                     self._snapshot(actors)
-                if self.step // PERIOD > before // PERIOD:
+                finished = self.step >= plan.steps
+                if finished or self.step // PERIOD > before // PERIOD:
                     curve.write(list(self._records(metrics, time.monotonic() - begun)))
                 bar.update(self.step - bar.n)
-                finished = self.step >= plan.steps
                 over = bool(stop) or (budget is not None and time.monotonic() - begun > budget)
                 if over or finished or time.monotonic() - saved > 60.0 * self.minutes:
                     self._save()
@@ -237,8 +239,11 @@ class Online:
 def snapshots(folder: Path) -> Iterator[tuple[int, list[Array], list[Array]]]:
     """The policies of all runs, step by step: weights and biases, (runs, ...) each."""
     for path in sorted((folder / "snapshots").glob("step-*.npz")):
-        with np.load(path) as archive:
-            layers = range(len(archive.files) // 2)
-            weights = [archive[f"w{layer}"].astype(np.float32) for layer in layers]
-            biases = [archive[f"b{layer}"].astype(np.float32) for layer in layers]
+        try:
+            with np.load(path) as archive:
+                layers = range(len(archive.files) // 2)
+                weights = [archive[f"w{layer}"].astype(np.float32) for layer in layers]
+                biases = [archive[f"b{layer}"].astype(np.float32) for layer in layers]
+        except Exception as error:  # whatever NumPy, zipfile and zlib make of damaged bytes
+            raise DataError(f"the snapshot {path} is damaged; delete it to choose from the others") from error
         yield int(path.stem.removeprefix("step-")), weights, biases

@@ -125,7 +125,7 @@ def _files(recipe: Recipe, given: Path | None) -> Sequence[tuple[str, Path | Non
     """Names and files of the policies, in the order in which they play."""
     if given is not None:
         if len(recipe.policies) > 1 or recipe.policies[0] in (RANDOM, STEER) or "*" in recipe.policies[0]:
-            raise UsageError(f"{recipe.name} is made by {', '.join(recipe.policies)}: --policy cannot take their place")
+            raise UsageError(f"{recipe.name} is made by {', '.join(recipe.policies)}: it takes no --policy")
         return [(given.stem, given.resolve())]
     found: list[tuple[str, Path | None]] = []
     for name in recipe.policies:

@@ -21,6 +21,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
@@ -152,6 +153,8 @@ def load_behaviour(path: str | os.PathLike[str]) -> BehaviourPolicy:
         content = path.read_bytes()
     except OSError as error:
         raise DataError(f"the policy {path} cannot be read: {error.strerror}") from error
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise DataError(f"the policy {path} is not a readable .npz file: it is no archive, or was cut off")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}

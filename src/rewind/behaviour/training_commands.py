@@ -84,7 +84,7 @@ class BehaviourCurves:
     """Draw how behaviour policies learned: returns of the training episodes against steps."""
 
     curves: tuple[Path, ...]
-    """Files curve.jsonl of `rewind behaviour train`; a file's name is its title."""
+    """Files curve.jsonl of `rewind behaviour train`; a file's name, or its folder's, is its title."""
     out: Path = Path("curves")
     """Folder for behaviour_curves.png and .svg."""
 

@@ -11,6 +11,7 @@ from rewind.behaviour.collect import join, play
 from rewind.behaviour.players import find_player
 from rewind.behaviour.recipes import find_recipe
 from rewind.behaviour.shipped import FOLDER
+from rewind.errors import UsageError
 from rewind.progress import progress
 
 MAZES = ("umaze", "medium-play", "large-play")
@@ -18,6 +19,8 @@ MAZES = ("umaze", "medium-play", "large-play")
 
 def measure(policy: Path | None = None, episodes: int = 200, seed: int = 0) -> list[dict[str, Any]]:
     """One row for each maze; a whole number of chunks is played."""
+    if episodes < 1:
+        raise UsageError(f"episodes is {episodes}; expected at least 1")
     rows = []
     for kind in MAZES:
         recipe = find_recipe(f"rewind/antmaze-{kind}-v0")

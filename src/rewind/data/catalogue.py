@@ -135,7 +135,7 @@ def entry(name: str) -> Entry:
     try:
         return catalogue()[name]
     except KeyError:
-        raise unknown_name("data set", name, catalogue()) from None
+        raise unknown_name("data set", name, catalogue(), where="known: rewind data list") from None
 
 
 def label(name: str) -> Label:

@@ -12,7 +12,7 @@ from rewind.data.boundaries import Boundaries
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
 from rewind.data.load import load
 from rewind.data.originals import cache_folder, get, verify
-from rewind.errors import unknown_name
+from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.table import table, text
 
@@ -78,6 +78,8 @@ class DataGet:
     """Also write path, size and digest to this file."""
 
     def run(self) -> None:
+        if self.name in recipes():
+            raise UsageError(f"{self.name} is not published but made here: rewind data build {self.name}")
         path = get(self.name, source=self.source, mirror=self.mirror)
         record = {"name": self.name, "path": str(path), **verify(self.name)}
         record.pop("modified_ns", None)
@@ -91,7 +93,7 @@ class Inspect:
     """Show what a data set is like: counts, lengths, returns, reward density, quality, and problems found."""
 
     dataset: str
-    """An .hdf5 or .npz file, a Minari folder or id, or the name of a catalogued data set."""
+    """An .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind data list)."""
     boundaries: Boundaries | None = None
     """Where trajectories end in flat data; default: the catalogue's rule, otherwise flags."""
     merge_fragments: bool | None = None

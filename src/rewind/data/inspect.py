@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from rewind.data.catalogue import known_label
 from rewind.data.trajectories import Trajectories
 from rewind.memory.priorities import PRIORITIES, choose, rewards_of
 from rewind.memory.ranks import average_ranks
-from rewind.table import table
+from rewind.table import number, table
 
 Array = NDArray[Any]
 
@@ -286,6 +287,14 @@ def _facts(found: Inspection) -> list[str]:
 
 
 def _note(value: Any) -> str:
+    """In words; what goes deeper than two levels, such as a recipe, is in the figures only."""
+    if isinstance(value, Mapping):
+        own = {key: each for key, each in value.items() if not isinstance(each, Mapping)}
+        return ", ".join(f"{key.replace('_', ' ')} {_note(each)}" for key, each in own.items())
+    if isinstance(value, (list, tuple)):
+        return " ".join(each["name"] if isinstance(each, Mapping) and "name" in each else _note(each) for each in value)
+    if isinstance(value, float):
+        return number(value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
@@ -298,7 +307,7 @@ def _spread_rows(found: Inspection) -> list[dict[str, Any]]:
 
 
 def _row(name: str, spread: Spread, different: str = "", tie: str = "") -> dict[str, Any]:
-    numbers = [f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}" for value in asdict(spread).values()]
+    numbers = [number(value) for value in asdict(spread).values()]
     heads = ("smallest", "25%", "median", "75%", "largest", "mean")
     return {"": name, **dict(zip(heads, numbers, strict=True)), "different": different, "largest tie": tie}
 

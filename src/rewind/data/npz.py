@@ -61,12 +61,15 @@ def _from_arrays(
             header = json.loads(str(data["header"])) if "header" in data else {}
         except json.JSONDecodeError as error:
             raise DataError(f"its header is damaged: {error}") from error
-        return Trajectories(
+        found = Trajectories(
             **{key: data[key] for key in FIELDS},
             name=header.get("name", name),
             notes=header.get("notes", {}),
             inner_terminals=data.get("inner_terminals"),
         )
+        if "digest" in found.notes and found.notes["digest"] != found.digest:
+            raise DataError("altered or damaged: its arrays are not those that were recorded; make it again")
+        return found
     missing = [key for key in ("observations", "actions", "rewards") if key not in data]
     if missing:
         raise DataError(f"missing {', '.join(missing)}; the file has: {', '.join(sorted(data))}")
@@ -86,8 +89,14 @@ def _from_arrays(
 
 
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
-    """Write a file that `load_npz` reads back to equal arrays. Never half written: a temporary name, then a rename."""
-    header = json.dumps({"name": trajectories.name, "notes": trajectories.notes})
+    """Write a file that `load_npz` reads back to equal arrays. Never half written: a temporary name, then a rename.
+
+    A digest in the notes is held against the arrays when the file is read; one of other data is left out.
+    """
+    notes = dict(trajectories.notes)
+    if "digest" in notes and notes["digest"] != trajectories.digest:  # of what these were made from
+        del notes["digest"]
+    header = json.dumps({"name": trajectories.name, "notes": notes})
     arrays = {key: getattr(trajectories, key) for key in FIELDS}
     if trajectories.inner_terminals is not None:
         arrays["inner_terminals"] = trajectories.inner_terminals

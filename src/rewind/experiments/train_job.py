@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import product
@@ -18,7 +17,7 @@ from rewind.envs.make import known_task
 from rewind.errors import RewindError, UsageError, unknown_name
 from rewind.experiments.train_command import EvaluationOptions, Train
 from rewind.experiments.train_settings import parse_settings
-from rewind.files import write_json
+from rewind.files import read_json, write_json
 from rewind.training import Options, Run, Sampler, Trained, make_runs, train
 from rewind.training.determinism import make_deterministic
 from rewind.training.policies import save_policies
@@ -168,7 +167,7 @@ def _evaluate_every(command: Train, out: Path) -> int:
     """As asked; or as before, where training goes on; or for so many points."""
     asked, begun = command.evaluation.evaluate_every, out / "config.json"
     if asked is None and command.output.resume and begun.exists():
-        asked = json.loads(begun.read_text(encoding="utf-8"))["config"]["evaluate_every"]
+        asked = read_json(begun)["config"]["evaluate_every"]
     return max(1, command.agent.steps // POINTS) if asked is None else asked
 
 

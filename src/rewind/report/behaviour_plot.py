@@ -29,13 +29,25 @@ def draw_curves(files: Sequence[Path], folder: Path) -> list[Path]:
         return save(figure, folder, "behaviour_curves")
 
 
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        ended = [line for line in lines if "return" in line and line["run"] >= 0 and line["step"] >= 0]
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path} is no curve.jsonl of `rewind behaviour train`: {error!r}") from error
+    if not ended:
+        raise DataError(f"{path} has no finished episodes to draw: train longer")
+    return ended
+
+
 def _panel(axes: Any, path: Path) -> None:
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    title = TITLES.get(path.stem, path.stem)
+    lines = _read(path)
+    name = path.parent.name if path.name == "curve.jsonl" else path.stem  # as `rewind behaviour train` leaves it
+    title = TITLES.get(name, name)
     for run in sorted({line["run"] for line in lines}):
-        ended = [line for line in lines if line["run"] == run and "return" in line]
+        ended = [line for line in lines if line["run"] == run]
         steps = np.array([line["step"] for line in ended]) / 1e6
-        axes.plot(steps, [line["return"] for line in ended], color=COLOURS[run % 4], linewidth=1.4, label=f"seed {run}")
+        axes.plot(steps, [line["return"] for line in ended], color=COLOURS[run % 4], linewidth=1.4, label=f"run {run}")
     known = known_task(title)
     if known is not None:
         axes.axhline(known.maximum_score, color=INK, linestyle=(0, (5, 4)), linewidth=1.0)

@@ -7,7 +7,6 @@ OUT/cards.json       the figures of every page; those of sets that are not drawn
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +20,7 @@ from rewind.data import Trajectories
 from rewind.data.catalogue import known_entry
 from rewind.data.inspect import Spread
 from rewind.data.published import Published, published
-from rewind.files import whole_file, write_json
+from rewind.files import read_json, whole_file, write_json
 from rewind.report.card_plots import draw_card
 from rewind.table import text
 
@@ -52,7 +51,8 @@ def _possible(recipe: Recipe) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    found: dict[str, Any] = read_json(path) if path.is_file() else {}
+    return found
 
 
 def _write(path: Path, page: str) -> Path:

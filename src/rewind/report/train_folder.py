@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rewind.behaviour.recipes import GIVEN, recipes
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
 from rewind.experiments.paper.results import Row
@@ -79,6 +80,40 @@ def _swept(runs: Sequence[dict[str, Any]]) -> list[str]:
     return [name for name in names if len({json.dumps(run["agent"].get(name)) for run in runs}) > 1]
 
 
+def _settings(training: _Training, run: dict[str, Any], swept: Sequence[str]) -> dict[str, Any]:
+    """What sets a run apart from others, and on a catalogued data set from the paper's: numbers, view, data."""
+    name, algorithm = training.of
+    agent, known = run["agent"], known_entry(name)
+    built = _built_otherwise(training.results["data"].get("notes", {}))
+    if known is None:
+        return {each: agent.get(each) for each in swept} | built
+    command = training.results["command"]["agent"]
+    given = [text.partition("=")[0] for text in command.get("set", ())] + (["hidden"] if command.get("hidden") else [])
+    paper, own = known.numbers(algorithm), {each: agent.get(each) for each in (*swept, *given) if each != "total_steps"}
+    theirs: Any = getattr(known, algorithm, None)
+    view = {"top": 1.0}
+    view |= {} if theirs is None else {"rewards": theirs.rewards, "normalise_states": theirs.normalise_states}
+    seen = {each: value for each, value in run.get("view", {}).items() if value != view.get(each, value)}
+    return {each: value for each, value in own.items() if value != paper.get(each)} | seen | built
+
+
+def _built_otherwise(notes: dict[str, Any]) -> dict[str, Any]:
+    """How a rebuilt data set differs from what its name means: its size, its seed, its policy, where episodes end."""
+    made = notes.get("made", {})
+    own = made.get("recipe", {})
+    recipe = recipes().get(own.get("name", ""))
+    if recipe is None:
+        return {}
+    (first, *more), policies = recipe.policies, [one["name"] for one in made["policies"]]
+    found: dict[str, Any] = {"transitions": own["size"]} if own["size"] != recipe.size else {}
+    found |= {"data seed": made["seed"]} if made["seed"] else {}
+    if not more and first != GIVEN and "*" not in first and policies != [first]:
+        found["policy"] = policies[0]
+    if recipe.maze is not None and own["maze"]["stop"] != recipe.maze.stop:
+        found["episodes"] = "go on after their goals"
+    return found
+
+
 def _rows(training: _Training, run: dict[str, Any], result: dict[str, Any], swept: Sequence[str]) -> Iterator[Row]:
     folder, config, results, (name, algorithm), _ = training
     curve = result.get("curve", {"steps": [], "scores": []})
@@ -92,7 +127,7 @@ def _rows(training: _Training, run: dict[str, Any], result: dict[str, Any], swep
             "algorithm": algorithm,
             "sampler": sampler["name"],
             "beta": float(run["agent"].get("beta", 1.0)),
-            "settings": json.dumps({key: run["agent"].get(key) for key in swept}),
+            "settings": json.dumps(_settings(training, run, swept), sort_keys=True),
             "reuse": sampler["reuse"],
             "exponent": sampler["alpha"],
             "stagger": sampler["stagger"],

@@ -21,7 +21,7 @@ import numpy as np
 import rewind
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError, require, unknown_name
-from rewind.files import write_json
+from rewind.files import read_json, write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
@@ -226,7 +226,7 @@ class _Session:
         """
         path = out / "config.json"
         if path.exists() and any(out.glob("group-*")):
-            saved = json.loads(path.read_text(encoding="utf-8"))
+            saved = read_json(path)
             now = json.loads(json.dumps(self.config))
             changed = list(differences(saved["config"], now))
             if changed:

@@ -29,7 +29,7 @@ from rewind.experiments.paper.results import read_jsonl, read_rows, write_jsonl
 from rewind.experiments.paper.runner import Runner, RunnerOptions
 from rewind.experiments.paper.specs import RunSpec
 from rewind.experiments.paper.work import begun, only_runner, work_folder, write_work
-from rewind.training import evaluations
+from rewind.training import Stopped, evaluations
 
 ROOT = Path(__file__).parents[3]
 MEASURED = ("seconds_per_update", "group_seconds", "finished")
@@ -93,6 +93,17 @@ def test_stopped_again_and_again_it_ends_with_the_same_results(tmp_path, runs, w
         assert calls < 10
     assert calls >= 3 and "the next call goes on from here" in capsys.readouterr().out
     assert figures(tmp_path) == figures(whole)
+
+
+def test_ctrl_c_says_how_to_go_on_here(tmp_path, runs, monkeypatch):
+    """The runner has no --resume: its commands always go on."""
+
+    def stopped(*given, **named):
+        raise Stopped("stopped at step 1; --resume goes on")
+
+    monkeypatch.setattr("rewind.experiments.paper.runner.train_group_ahead", stopped)
+    with pytest.raises(Stopped, match="the same command goes on from it"):
+        Runner(tmp_path, runs, Deadline(), OPTIONS).run()
 
 
 PROGRAM = "import sys; from rewind.cli import main; main(['paper', 'run', *sys.argv[1:]])"
@@ -332,6 +343,7 @@ def test_commands_name_what_is_wrong_in_one_line(definitions, tmp_path, capsys):
         (["run", "--budget", "nine"], "a time of 'nine'"),
         (["run", "--tables", "22"], "did you mean '2'"),
         (["status", "--group-minutes", "0"], "--group-minutes is 0"),
+        (["run", "--seeds", "0", "-1"], "--seeds has -1"),
         (["collect"], "nothing to collect"),
         (["collect", "--jsonl", "x", "--add", "y"], "one at a time"),
     ):

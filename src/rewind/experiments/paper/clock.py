@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from rewind.errors import UsageError
-from rewind.files import write_json
+from rewind.files import read_json, write_json
 
 if TYPE_CHECKING:  # telling the time needs no JAX
     from rewind.training.evaluations import Evaluate, Figures
@@ -74,7 +73,7 @@ class Clock:
 
     def __init__(self, folder: Path, judge: Evaluate, deadline: Deadline) -> None:
         self._path, self._judge, self._deadline = folder / "clock.json", judge, deadline
-        saved = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        saved = read_json(self._path) if self._path.exists() else {}
         self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
         self._begin: float | None = time.monotonic()  # None: over
         self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on

@@ -44,6 +44,8 @@ class Chosen:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise UsageError(f"--{name.replace('_', '-')} is {value:g}; expected more than 0")
+        if self.seeds and min(self.seeds) < 0:
+            raise UsageError(f"--seeds has {min(self.seeds)}; expected 0 or more")
         definitions = load_definitions(self.definitions)
         choice = Choice(self.tables, self.data, self.datasets, self.algorithms, self.seeds, self.steps)
         return definitions, definitions.wanted(choice)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from rewind.bench.train import VARIANTS, BenchTrain
 from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.costs import ON_CPU, ON_GPU
 from rewind.experiments.paper.definitions import Table
+from rewind.files import read_json
 from rewind.progress import say
 
 COMPILING = 15.0  # seconds for each variant
@@ -24,7 +24,7 @@ def cost_done(definition: Table, out: Path) -> bool:
     path = cost_path(out)
     if not path.exists():
         return False
-    figures = json.loads(path.read_text(encoding="utf-8"))
+    figures = read_json(path)
     return all(str(runs) in figures["by_runs"] for runs in _runs(definition, figures["device"]))
 
 

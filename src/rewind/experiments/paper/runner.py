@@ -75,10 +75,11 @@ class Runner:
         folder, job = work_folder(self.out, group), self.job(group)
         try:
             trained = train_group_ahead(group, folder, self.deadline, job, meanwhile=self._look_back)
-        except Stopped:
+        except Stopped as stopped:
             self._look_back(wait=True)
             if not self.deadline.passed:
-                raise
+                told = f"stopped while {group[0].dataset} was trained; it is saved"
+                raise Stopped(f"{told}, and the same command goes on from it") from stopped
             say("the time is over; the next call goes on from here")
             return False
         self._look_back(wait=True)

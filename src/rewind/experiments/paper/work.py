@@ -7,7 +7,6 @@ RESULTS/work/GROUP/work.json     its runs
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from pathlib import Path
 from rewind.data.lock import try_lock
 from rewind.errors import UsageError
 from rewind.experiments.paper.specs import RunSpec, from_record, group_name
-from rewind.files import write_json
+from rewind.files import read_json, write_json
 
 
 def work_folder(out: Path, specs: Sequence[RunSpec]) -> Path:
@@ -32,7 +31,7 @@ def begun(out: Path) -> list[list[RunSpec]]:
     """The groups that were begun and are not finished."""
     groups = []
     for path in sorted((out / "work").glob("*/work.json")):
-        records = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        records = read_json(path)["runs"]
         groups.append([from_record(record) for record in records])
     return groups
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from rewind.data.catalogue import known_entry
 from rewind.data.published import published as published_data
+from rewind.errors import DataError
 from rewind.experiments.paper.definitions import Choice, load_definitions
 from rewind.experiments.paper.published import Printed
+from rewind.files import read_json
 from rewind.report.paper.comparisons import printed
 from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, method_of
-from rewind.report.paper.runs import Array, Results
+from rewind.report.paper.runs import Array, Protocol, Results
 from rewind.statistics import deviation
 
 HEAD = """# Rebuilt data, tried
@@ -34,6 +35,8 @@ def beside(results: Results, behaviour: dict[str, float], table: str = "rebuilt"
 
     behaviour: the mean score of rebuilt sets, by name
     """
+    if different := results.protocol.against(Protocol()):
+        raise DataError(f"no run here is by the paper's protocol, which this page is about; they have {different}")
     definitions = load_definitions()
     specs = definitions.wanted(Choice([table], "rewind"))[table]
     wanted = dict.fromkeys((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in specs)
@@ -88,5 +91,5 @@ def behaviour_scores(cards: Path) -> dict[str, float]:
     """The mean scores of rebuilt sets, from the figures of their data cards."""
     if not cards.is_file():
         return {}
-    figures = json.loads(cards.read_text(encoding="utf-8"))
+    figures = read_json(cards)
     return {name: own["behaviour_score"] for name, own in figures.items() if own.get("behaviour_score") is not None}

@@ -46,8 +46,14 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
         "From `rewind bench train`: all five side by side in one run of one engine, the median of several turns."
     )
     found = claims.judge(results, costs[0] if costs else None)
-    judged: list[Block] = [claims.counted(found), claims.claims_table(found), f"{claims.RULE} {claims.COST_RULE}"]
-    shown: list[Block] = [REBUILT] if results.data == "rewind" else []
+    notice = _other_protocol(results)
+    judged: list[Block] = [
+        *notice,
+        claims.counted(found),
+        claims.claims_table(found),
+        f"{claims.RULE} {claims.COST_RULE}",
+    ]
+    shown: list[Block] = [*notice, *([REBUILT] if results.data == "rewind" else [])]
     overall: list[Block] = [summary.RULE, Chart("profiles", "Performance profile:", "Suite", "score", "share of runs")]
     extra = beyond.beyond_tables(results)
     sections = [
@@ -61,6 +67,12 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
     if extra:
         sections.append(Section("beyond", "Beyond the paper", [beyond.RULE, *extra]))
     return sections
+
+
+def _other_protocol(results: Results) -> list[Block]:
+    """Said before any number that could be taken for a result by the paper's protocol."""
+    different = results.protocol.against(Protocol())
+    return [f"No run here has the paper's settings; those shown have {different}."] if different else []
 
 
 def _own_sections(results: Results) -> list[Section]:
@@ -135,9 +147,6 @@ def _presets(labels: set[str]) -> list[dict[str, Any]]:
 def _origin(results: Results) -> list[Block]:
     """Where the numbers come from."""
     blocks: list[Block] = []
-    different = results.protocol.against(Protocol())
-    if results.sources and different:
-        blocks.append(f"No run here has the paper's settings; those shown have {different}.")
     if results.others:
         kinds = Counter(run.protocol.against(results.protocol) for run in results.others)
         told = "; ".join(f"{kind} ({count})" for kind, count in kinds.most_common())

@@ -18,6 +18,7 @@ from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import DEFAULT_BLOCK
 from rewind.memory import PRIORITIES
 from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, method_of, name_here, paper_sets, source
+from rewind.table import text
 
 Array = NDArray[Any]
 NOTHING: Array = np.empty(0)
@@ -44,7 +45,7 @@ class Protocol(NamedTuple):
             "exponent": f"exponent {self.exponent:g}",
             "stagger": "staggered starts" if self.stagger else "no staggered starts",
             "block": f"{self.block} steps planned at once",
-            "settings": ", ".join(f"{name} {value}" for name, value in settings.items()) or "default settings",
+            "settings": ", ".join(f"{name} {text(value)}" for name, value in settings.items()) or "default settings",
         }
         return ", ".join(told[name] for name in self._fields if getattr(self, name) != getattr(standard, name))
 
