@@ -15,7 +15,7 @@ from rewind.agents.edac import EDAC
 from rewind.agents.networks import MLP
 from rewind.behaviour import judge
 from rewind.behaviour.judge import Snapshot, best_run, choose, ship
-from rewind.behaviour.online import Online, Plan, Players, snapshots
+from rewind.behaviour.online import Online, Plan, Players, TimeOver, snapshots
 from rewind.behaviour.policy import load_behaviour
 from rewind.behaviour.sac import SAC, draw, insert, make_ring, pack, unpack
 from rewind.behaviour.shipped import described
@@ -106,8 +106,9 @@ def test_sizes_that_make_no_progress_are_refused(tmp_path):
 def online(tmp_path_factory):
     """A training that was stopped by its budget and resumed to the end."""
     folder = tmp_path_factory.mktemp("hopper")
-    with pytest.raises(Stopped, match="resume"):
+    with pytest.raises(TimeOver, match="the time is over at step") as over:
         Online(Plan("Hopper-v4", steps=320, **TINY), folder).train(budget=0.0)
+    assert isinstance(over.value, Stopped) and over.value.exit_status == 0  # as was asked for
     stopped = Online(Plan("Hopper-v4", steps=320, **TINY), folder, resume=True)
     assert 0 < stopped.step < 320
     with (folder / "curve.jsonl").open("a") as file:  # as if it had gone on after the checkpoint, and been killed

@@ -83,6 +83,12 @@ def make_task(task: str, num_envs: int) -> ArrayEnv:
     return env
 
 
+class TimeOver(Stopped):
+    """The budget is spent, as was asked for; everything was saved."""
+
+    exit_status = 0
+
+
 class Players:
     """The simulations of all runs, and the returns of the episodes they finish.
 
@@ -212,7 +218,8 @@ class Online:
                     self._save()
                     saved = time.monotonic()
                 if over and not finished:
-                    raise Stopped(f"stopped at step {self.step:,} of {plan.steps:,}; --resume continues {self.out}")
+                    where = f"at step {self.step:,} of {plan.steps:,}; --resume continues {self.out}"
+                    raise Stopped(f"stopped {where}") if stop else TimeOver(f"the time is over {where}")
 
     def _snapshot(self, actors: tuple[list[Array], list[Array]]) -> None:
         weights, biases = actors

@@ -149,7 +149,7 @@ def current_device() -> Any:
 def device_kind() -> str:
     """What the engine runs on, in words."""
     device = current_device()
-    return f"{device.platform} {device.device_kind}"
+    return " ".join(dict.fromkeys((device.platform, device.device_kind)))  # a CPU is of kind cpu
 
 
 def check_fused() -> None:

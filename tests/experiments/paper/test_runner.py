@@ -301,7 +301,7 @@ def test_a_begun_group_is_gone_on_with_only_where_the_time_is_worth_its_start(tm
     group = [RunSpec("hopper-medium-v2", seed=seed) for seed in range(8)]
     write_work(work_folder(tmp_path, group), group)
     loaded = []
-    monkeypatch.setattr("rewind.experiments.paper.runner.load_data", loaded.append)
+    monkeypatch.setattr("rewind.experiments.paper.runner.check_data", loaded.append)
     later = Runner(tmp_path, group, Deadline(20), RunnerOptions())
     later.started = 1
     assert later._next() == [] and not loaded  # the data is not paid for either
@@ -310,6 +310,16 @@ def test_a_begun_group_is_gone_on_with_only_where_the_time_is_worth_its_start(tm
     assert later._next() == group and loaded == ["hopper-medium-v2"]
     first = Runner(tmp_path, group, Deadline(20), RunnerOptions())
     assert first._next() == group  # a call must do something, or nothing ever happens
+
+
+def test_data_without_a_simulator_here_is_left_out_and_the_rest_is_trained(tmp_path, runs, monkeypatch):
+    def missing(name, copies):
+        raise UsageError("gymnasium-robotics is not installed")
+
+    monkeypatch.setattr("rewind.training.scoring.make", missing)
+    with pytest.raises(RewindError, match="was left out: gymnasium-robotics is not installed"):
+        Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert not begun(tmp_path)
 
 
 def test_rebuilt_data_is_trained_with_the_settings_of_the_set_it_stands_for():

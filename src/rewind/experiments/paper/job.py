@@ -57,6 +57,12 @@ def load_data(name: str) -> Trajectories:
     return load(name)
 
 
+def check_data(name: str) -> None:
+    """An error where a data set cannot be had, or nothing that its policies could play in."""
+    data = load_data(name)
+    Scorer(_environment(data), 1).check(data)
+
+
 @dataclass(frozen=True)
 class GroupAhead:
     """A group that has been trained, while its last evaluations are under way."""
