@@ -8,6 +8,8 @@ import shutil
 import signal
 import tempfile
 
+import pytest
+
 import rewind.envs  # noqa: F401  before anybody imports MuJoCo, which decides how to draw when it is imported
 
 COMPILED = tempfile.mkdtemp(prefix="rewind-compiled-")
@@ -16,6 +18,15 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what the tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module")
+def quick_compilation():
+    """For tests of laws, which hold whether or not programs are made fast: compiling takes most of their time."""
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 def pytest_unconfigure():

@@ -18,6 +18,7 @@ from rewind.agents import AGENTS
 from rewind.agents.bc import best_fraction
 from rewind.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 everyone = pytest.mark.parametrize("name", sorted(AGENTS))
 
 

@@ -16,6 +16,7 @@ from tests.helpers import make
 DATA = make(np.random.default_rng(0).integers(5, 25, 40), terminated=0.5, known=1.0)
 SMALL = {"hidden": (16, 16)}
 QUIET = {"progress": False, "batch_size": 8}
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def final_policies(runs, steps=50, **settings):
