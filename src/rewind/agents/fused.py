@@ -30,10 +30,10 @@ from jax.experimental.pallas import triton as gpu
 Array = jax.Array
 Params = tuple[Array, ...]  # w1 (nets, in, hidden), b1 (nets, hidden), w2, b2, w3 (nets, hidden, out), b3
 
-ROWS, ROWS_BACK = 128, 128  # of a batch, at a time
+ROWS, ROWS_BACK = 128, 64  # of a batch, at a time
 CHUNK = 64  # units of the first layer, at a time
 SMALLEST, WIDEST = 16, 128  # inputs and outputs are padded to a power of two between these
-WARPS, STAGES = 8, 2
+WARPS, WARPS_BACK, STAGES = 8, 4, 2
 PRODUCT = jnp.bfloat16
 
 
@@ -101,8 +101,8 @@ def _shape(shape: tuple[int, ...], dtype: Any) -> Any:
     return make(shape, dtype)
 
 
-def _call(kernel: Any, name: str, interpret: bool, **shapes: Any) -> Any:
-    params = gpu.CompilerParams(num_warps=WARPS, num_stages=STAGES)
+def _call(kernel: Any, name: str, warps: int, interpret: bool, **shapes: Any) -> Any:
+    params = gpu.CompilerParams(num_warps=warps, num_stages=STAGES)
     return pl.pallas_call(kernel, compiler_params=params, interpret=interpret, name=name, **shapes)
 
 
@@ -114,7 +114,7 @@ def _forward(params: Params, x: Array, keep: bool, interpret: bool) -> tuple[Arr
     nets, _, units = params[0].shape
     made = [(params[5].shape[-1], jnp.float32), *([(units, PRODUCT)] if keep else [])]
     call = _call(
-        _forward_kernel, "mlp_forward", interpret,
+        _forward_kernel, "mlp_forward", WARPS, interpret,
         grid=(nets, len(x) // ROWS),
         in_specs=[pl.BlockSpec((ROWS, x.shape[1]), lambda net, tile: (tile, 0)), *map(_of_net, params)],
         out_specs=[pl.BlockSpec((None, ROWS, width), lambda net, tile: (net, tile, 0)) for width, _ in made],
@@ -158,7 +158,7 @@ def _backward(params: Params, x: Array, g2: Array, of_params: bool, of_x: bool, 
         specs += [_of_net(array) for array in params]
         shapes += [array.shape for array in params]
     call = _call(
-        partial(_backward_kernel, of_params=of_params, of_x=of_x), "mlp_backward", interpret,
+        partial(_backward_kernel, of_params=of_params, of_x=of_x), "mlp_backward", WARPS_BACK, interpret,
         grid=(nets, chunks),
         in_specs=[pl.BlockSpec(x.shape, lambda net, k: (0, 0)), *map(_of_net, (g2, *params))],
         out_specs=specs,
