@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,12 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what the tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    """As if the engine were on a GPU: evaluations go to their thread."""
+    monkeypatch.setattr("rewind.training.evaluations.current_device", lambda: SimpleNamespace(platform="gpu"))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from rewind.behaviour.policy import load_behaviour
 from rewind.behaviour.sac import SAC, draw, insert, make_ring, pack, unpack
 from rewind.behaviour.shipped import described
 from rewind.errors import DataError, UsageError
-from rewind.training.train import Stopped
+from rewind.training.options import Stopped
 
 TINY = {"seeds": (0, 7), "copies": 4, "rounds": 4, "random": 64, "batch_size": 16, "capacity": 512, "early": 96}
 

@@ -24,9 +24,9 @@ from rewind.agents.td3_bc import TD3BC
 from rewind.behaviour.point import wander
 from rewind.training import Stopped, evaluations, make_runs, train
 from rewind.training.checkpoint import read_latest
+from rewind.training.course import Course
 from rewind.training.engine import to_host
 from rewind.training.scoring import Scorer, Telling, acting_in_parts, acting_together
-from rewind.training.train import _Course
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
@@ -35,12 +35,6 @@ QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40
 @pytest.fixture(scope="module")
 def data():
     return wander("umaze", 20, horizon=30)
-
-
-@pytest.fixture
-def beside(monkeypatch):
-    """As if the engine were on a GPU: evaluations go to their thread."""
-    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
 
 
 def runs_of(data):
@@ -181,4 +175,4 @@ def test_a_checkpoint_is_put_off_while_an_evaluation_is_under_way(under_way, min
         evaluations=SimpleNamespace(under_way=under_way),
         _saved_at=time.monotonic() - 60 * minutes,
     )
-    assert _Course._checkpoint_due(course) is due
+    assert Course._checkpoint_due(course) is due

@@ -81,13 +81,15 @@ mlp.defvjp(_mlp_forward, _mlp_backward, symbolic_zeros=True)
 def _padded(params: Params) -> Params:
     """As the programs take them: sides that are powers of two, large matrices as their products need them."""
     w1, b1, w2, b2, w3, b3 = params
-    return _wide(w1, 1).astype(PRODUCT), b1, w2.astype(PRODUCT), b2, _wide(w3, 2), _wide(b3, 1)
+    if w3.shape[2] > 1:  # one output is no product
+        w3, b3 = _wide(w3, 2), _wide(b3, 1)
+    return _wide(w1, 1).astype(PRODUCT), b1, w2.astype(PRODUCT), b2, w3, b3
 
 
 def _wide(array: Array, axis: int) -> Array:
-    """Padded along one axis with zeros; a single output stays alone."""
+    """Padded along one axis with zeros."""
     size = array.shape[axis]
-    more = 0 if size == 1 else max(SMALLEST, pl.next_power_of_2(size)) - size
+    more = max(SMALLEST, pl.next_power_of_2(size)) - size
     return jnp.pad(array, [(0, more if each == axis else 0) for each in range(array.ndim)])
 
 

@@ -30,7 +30,8 @@ from rewind.files import read_json, whole_file, write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.log import JsonLines, Record
-from rewind.training.train import Stopped, stop_signals
+from rewind.training.options import Stopped
+from rewind.training.train import stop_signals
 
 Array = NDArray[Any]
 PERIOD = 10_000  # steps per line of the curve

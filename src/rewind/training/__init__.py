@@ -1,8 +1,9 @@
 """Where memory and agents meet: many runs, planned on the host, trained in one program on the device."""
 
 from rewind.training.determinism import make_deterministic
+from rewind.training.options import Options, Stopped, Trained
 from rewind.training.spec import SAMPLERS, Run, Sampler, View, make_runs
-from rewind.training.train import Options, Stopped, Trained, train
+from rewind.training.train import train
 
 __all__ = [
     "SAMPLERS",

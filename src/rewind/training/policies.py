@@ -14,7 +14,7 @@ import rewind
 from rewind.agents.networks import MLP, TanhGaussianPolicy
 from rewind.errors import UsageError
 from rewind.policy import Policy
-from rewind.training.train import Trained
+from rewind.training.options import Trained
 
 PROBES, NEAR = 64, 1e-4  # random observations, and how far the two policies may be apart, in units of max_action
 

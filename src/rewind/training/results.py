@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rewind.envs.protocol import EVERY, scored_steps
 from rewind.statistics import interval as interval
 from rewind.table import table
+from rewind.training.options import Trained
 from rewind.training.scoring import DIAGNOSED
-from rewind.training.train import Trained
 
 Array = NDArray[Any]
 

@@ -5,97 +5,32 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import rewind
 from rewind.data import Trajectories, load
-from rewind.errors import RewindError, UsageError, require, unknown_name
+from rewind.errors import UsageError, require, unknown_name
 from rewind.files import read_json, write_json
-from rewind.progress import steps_bar
-from rewind.training.checkpoint import differences, read_latest, write_checkpoint
+from rewind.training.checkpoint import differences
+from rewind.training.course import Course
 from rewind.training.determinism import make_deterministic
-from rewind.training.engine import Outcome, check_fused, device_kind, to_host
-from rewind.training.evaluations import Evaluate, Evaluations, can_wait
-from rewind.training.group import Group, check_data, finite
-from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
-from rewind.training.planner import Planned
+from rewind.training.engine import check_fused, device_kind
+from rewind.training.evaluations import Evaluate, can_wait
+from rewind.training.group import Group, check_data
+from rewind.training.log import Record
+from rewind.training.options import CannotResume, Options, Trained
 from rewind.training.spec import Run
-from rewind.training.table import Normaliser
 
 SHOWN = 3  # differences that an error names
-
-
-class CannotResume(UsageError):
-    """What a folder holds is not what is to be gone on with."""
-
-
-class Stopped(RewindError):
-    """A signal, or `Options.stop`, asked to stop; everything was saved."""
-
-    exit_status = 130  # as a shell has it for what Ctrl-C ended
-
-
-@dataclass
-class Trained:
-    """What came of one run."""
-
-    run: Run
-    policy: Any  # the agent's acting part, NumPy arrays
-    normaliser: Normaliser
-    alive: bool  # False: its numbers exploded, and the policy is the last one from before
-    records: list[Record] = field(default_factory=list)
-
-    def act(self, observations: Any) -> Any:
-        """(rows, observation) -> (rows, action): the deterministic policy on raw observations."""
-        return np.asarray(self.run.agent.act(self.policy, jnp.asarray(self.normaliser(np.asarray(observations)))))
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to train, apart from what."""
-
-    steps: int = 1_000_000
-    batch_size: int = 256
-    block: int | None = None  # steps planned at once; None: 1000, or 100 where ranks follow the critics
-    log_every: int = 1000
-    evaluate_every: int = 0  # 0: only at the end
-    evaluate_at: tuple[int, ...] = ()  # and after these steps
-    out: Path | None = None  # where metrics and checkpoints go; None: nowhere
-    checkpoint_minutes: float = 5.0
-    resume: bool = False
-    tensorboard: bool = False
-    wandb: str | None = None  # a W&B project
-    device: str | None = None  # "cpu", "gpu"; None: what JAX prefers
-    deterministic: bool = False  # resume bit for bit on a GPU too, at some cost (docs/training.md)
-    fused: bool = False  # networks as single kernels, with products of bfloat16 numbers; NVIDIA GPUs (docs/training.md)
-    progress: bool = True
-    record: Mapping[str, Any] = field(default_factory=dict)  # saved with the configuration; a resumed run has the same
-    about: Mapping[str, Any] = field(default_factory=dict)  # saved beside it, for whoever wants to know
-    last_checkpoint: bool = True  # False: none at the end, for whoever takes what is returned and removes the folder
-    stop: Callable[[], bool] | None = None  # asked after every block; True: save and raise `Stopped`
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "log_every"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; expected at least 1")
-        for name in ("evaluate_every", "checkpoint_minutes"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} is {getattr(self, name)}; expected 0 or more")
-        if self.resume and self.out is None:
-            raise UsageError("resume needs the folder to resume from: out=...")
-        if self.out is not None:
-            object.__setattr__(self, "out", Path(self.out))
 
 
 def train(
@@ -125,7 +60,7 @@ def train_ahead(
 @contextmanager
 def _session(
     dataset: Any, runs: Sequence[Run], evaluate: Evaluate | None, options: Options | None, settings: dict[str, Any]
-) -> Iterator[_Session]:
+) -> Iterator[Session]:
     known = [each.name for each in fields(Options)]
     for name in settings:
         if name not in known:
@@ -138,7 +73,7 @@ def _session(
     with jax.default_device(find_device(options.device)), stop_signals() as stop:
         if options.fused:
             check_fused()
-        yield _Session(load(dataset), list(runs), evaluate, options, stop)
+        yield Session(load(dataset), list(runs), evaluate, options, stop)
 
 
 def find_device(name: str | None) -> Any:
@@ -182,7 +117,7 @@ def groups_of(runs: Sequence[Run]) -> list[list[int]]:
     return list(grouped.values())
 
 
-class _Session:
+class Session:
     """One call of `train`: its groups, one after another."""
 
     def __init__(
@@ -252,7 +187,7 @@ class _Session:
 
     def train(self) -> Ahead:
         """All groups, each to its end, but for the evaluations of the last one."""
-        courses: list[_Course] = []
+        courses: list[Course] = []
         for index, numbers in enumerate(groups_of(self.runs)):
             if courses:
                 courses[-1].finish()
@@ -260,7 +195,7 @@ class _Session:
             options = self.options
             group = Group(self.data, runs, numbers, options.batch_size, options.block, fused=options.fused)
             folder = None if self.options.out is None else self.options.out / f"group-{index}"
-            courses.append(_Course(self, group, folder))
+            courses.append(Course(self, group, folder))
             courses[-1].train()
         return Ahead(self, courses)
 
@@ -268,7 +203,7 @@ class _Session:
 class Ahead:
     """What has been trained, while its last evaluations are under way."""
 
-    def __init__(self, session: _Session, courses: list[_Course]) -> None:
+    def __init__(self, session: Session, courses: list[Course]) -> None:
         self._session, self._courses = session, courses
 
     @property
@@ -285,188 +220,3 @@ class Ahead:
     def abandon(self) -> None:
         """Give the evaluations up. A folder keeps its last checkpoint, and can be resumed from."""
         self._courses[-1].close()
-
-
-class _Course:
-    """The course of one group through its steps."""
-
-    def __init__(self, session: _Session, group: Group, folder: Path | None) -> None:
-        self.session, self.group, self.folder, self.options = session, group, folder, session.options
-        self.dead: set[int] = set()
-        self.sinks: list[Sink] = []
-        self.evaluations = Evaluations(session.evaluate, session.beside)
-        self.evaluation_steps = self._evaluation_steps()
-        self._saved_at = time.monotonic()
-        self.unsaved = False
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            if self.options.resume:
-                self._resume(folder)
-            self.sinks = self._open_sinks(folder)
-
-    def _resume(self, folder: Path) -> None:
-        content, problems = read_latest(folder)
-        for problem in problems:
-            print(f"rewind: {problem}; set aside, using the one before", file=sys.stderr)
-        if content is None:
-            if problems:
-                raise CannotResume(f"no checkpoint in {folder} is whole; remove the folder to start anew")
-            return
-        self.group.load_state(content["group"])
-        if self.group.step > self.options.steps:
-            raise CannotResume(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
-        alive = np.asarray(self.group.engine.alive)
-        self.dead = {number for at, number in enumerate(self.group.numbers) if not alive[at]}
-
-    def _open_sinks(self, folder: Path) -> list[Sink]:
-        names = {number: self.session.runs[number].name for number in self.group.numbers}
-        lines = JsonLines(folder, self.group.step)
-        for record in lines.kept:
-            self.session.records[record["run"]].append(record)
-        sinks: list[Sink] = [lines]
-        if self.options.tensorboard:
-            sinks.append(TensorBoard(folder, names, self.group.step))
-        if self.options.wandb is not None:
-            described = {number: self.session.runs[number].describe() for number in self.group.numbers}
-            sinks.append(WeightsAndBiases(folder, described, self.options.wandb))
-        return sinks
-
-    def train(self) -> None:
-        """To the last update. What waits for it, `finish` or `close`, must follow."""
-        group, total = self.group, self.options.steps
-        unlogged: list[tuple[int, Planned, Outcome]] = []
-        bar = self._bar(self.options.progress)
-        try:
-            while group.step < total:
-                until = self._next_stop()
-                planned, outcome = group.advance(until)
-                unlogged.append((group.step, planned, outcome))
-                bar.update(group.step - bar.n)
-                # Metrics of the block before: looking at those of this one would wait for it.
-                self._log_blocks(unlogged, bar, keep=1)
-                if group.step in self.evaluation_steps:
-                    self._log_blocks(unlogged, bar, keep=0)
-                    self.evaluations.begin(group)
-                self._log_evaluations(bar, wait=False)
-                self.unsaved = True
-                stopping = self._asked_to_stop()  # looked at once: a signal that comes now waits for the next block
-                if stopping or (group.step < total and self._checkpoint_due()):
-                    self._log_blocks(unlogged, bar, keep=0)
-                    self._log_evaluations(bar, wait=True)  # a resumed run does not evaluate again what is before it
-                    self._save(must=stopping)
-                if stopping:
-                    raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
-                group.plan_ahead(self._next_stop())
-            self._log_blocks(unlogged, bar, keep=0)
-        except BaseException:
-            self.close()
-            raise
-        finally:
-            bar.close()
-
-    def finish(self) -> None:
-        """Wait for the evaluations under way, and save."""
-        try:
-            self._log_evaluations(self._bar(False), wait=True)
-            if self.unsaved and self.options.last_checkpoint:
-                self._save(must=False)
-            self.group.feed()
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Nothing more is planned, evaluated or logged."""
-        self.group.planner.close()
-        self.evaluations.close()
-        for sink in self.sinks:
-            sink.close()
-        self.sinks = []
-
-    def trained(self) -> Iterator[tuple[int, Trained]]:
-        """Runs by their numbers."""
-        group, session = self.group, self.session
-        alive, policies = np.asarray(group.engine.alive), to_host(group.policies())
-        for at, number in enumerate(group.numbers):
-            policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
-            run, records = session.runs[number], session.records[number]
-            yield number, Trained(run, policy, group.normaliser, bool(alive[at]), records)
-
-    def _log_blocks(self, unlogged: list[tuple[int, Planned, Outcome]], bar: Any, keep: int) -> None:
-        """Log all finished blocks but the last `keep`, where a line is due."""
-        while len(unlogged) > keep:
-            step, planned, outcome = unlogged.pop(0)
-            if step % self.options.log_every == 0 or step >= self.options.steps:
-                self._log(self.group.records(step, planned, outcome), bar)
-
-    def _next_stop(self) -> int:
-        """The next step at which something other than training happens; blocks end there."""
-        step, options = self.group.step, self.options
-        stops = [options.steps, *(stop for stop in self.evaluation_steps if stop > step)]
-        stops.append((step // options.log_every + 1) * options.log_every)
-        return min(stops)
-
-    def _evaluation_steps(self) -> set[int]:
-        """When to evaluate: as asked, at whole periods of the agent, and at the end."""
-        if self.session.evaluate is None:
-            return set()
-        options, period = self.options, self.group.period
-        grid = (
-            range(options.evaluate_every, options.steps, options.evaluate_every) if options.evaluate_every > 0 else ()
-        )
-        wanted = {step for step in (*grid, *options.evaluate_at) if 0 < step < options.steps}
-        return {step + -step % period for step in wanted} | {options.steps}
-
-    def _log_evaluations(self, bar: Any, wait: bool) -> None:
-        """Log those that are over; wait: until all are."""
-        for step, figures in self.evaluations.finished(wait):
-            records = [
-                {"run": number, "name": self.group.runs[at].name, "step": step}
-                | {name: finite(values[at]) for name, values in figures.items()}
-                for at, number in enumerate(self.group.numbers)
-            ]
-            self._log(records, bar)
-
-    def _log(self, records: list[Record], bar: Any) -> None:
-        for record in records:
-            self.session.records[record["run"]].append(record)
-            if record.get("alive") is False and record["run"] not in self.dead:
-                self.dead.add(record["run"])
-                name = f"run {record['run']} ({record['name']})"
-                bar.write(f"rewind: {name} is no longer finite at step {record['step']:,}: it stays as it was before")
-        for sink in self.sinks:
-            sink.write(records)
-        scores = [record["score"] for record in records if record.get("score") is not None]
-        if scores:
-            bar.set_postfix_str(f"score {np.mean(scores):.1f}")
-
-    def _asked_to_stop(self) -> bool:
-        """By a signal, or by whoever set us to work, who has nothing to stop once all is done."""
-        stop = self.options.stop
-        return bool(self.session.stop) or (stop is not None and self.group.step < self.options.steps and stop())
-
-    def _checkpoint_due(self) -> bool:
-        """It is put off, up to twice as long, while it would have to wait for evaluations."""
-        minutes = self.options.checkpoint_minutes * (2 if self.evaluations.under_way else 1)
-        return time.monotonic() - self._saved_at >= 60 * minutes
-
-    def _save(self, must: bool) -> None:
-        """A checkpoint that cannot be written stops nothing, unless all that is left would be the checkpoint."""
-        if self.folder is None:
-            return
-        try:
-            write_checkpoint(self.folder, self.group.step, {"group": self.group.state()})
-        except OSError as error:
-            message = f"the checkpoint at step {self.group.step:,} could not be written to {self.folder}: {error}"
-            if must:
-                raise RewindError(f"{message}; make room and resume from the one before") from error
-            print(f"rewind: {message}; training goes on", file=sys.stderr)
-        self._saved_at = time.monotonic()
-        self.unsaved = False
-
-    def _where(self) -> str:
-        return f"; everything is in {self.folder}, resume=True or --resume goes on" if self.folder else ""
-
-    def _bar(self, wanted: bool) -> Any:
-        runs = self.group.runs
-        name = f"{type(runs[0].agent).__name__}, {len(runs)} run{'s' if len(runs) > 1 else ''}"
-        return steps_bar(name, self.options.steps, self.group.step, wanted)

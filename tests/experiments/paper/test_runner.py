@@ -29,7 +29,7 @@ from rewind.experiments.paper.results import read_jsonl, read_rows, write_jsonl
 from rewind.experiments.paper.runner import Runner, RunnerOptions
 from rewind.experiments.paper.specs import RunSpec
 from rewind.experiments.paper.work import begun, only_runner, work_folder, write_work
-from rewind.training import Stopped, evaluations
+from rewind.training import Stopped
 
 ROOT = Path(__file__).parents[3]
 MEASURED = ("seconds_per_update", "group_seconds", "finished")
@@ -186,12 +186,6 @@ def test_time_is_kept_for_every_evaluation_that_is_under_way(tmp_path):
     assert not deadline.waiting
 
 
-@pytest.fixture
-def beside(monkeypatch):
-    """As if the engine were on a GPU: evaluations go to their thread."""
-    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
-
-
 def test_the_next_group_is_trained_while_the_last_evaluations_of_one_are_played(
     tmp_path, runs, whole, beside, monkeypatch
 ):
@@ -301,7 +295,7 @@ def test_a_begun_group_is_gone_on_with_only_where_the_time_is_worth_its_start(tm
     group = [RunSpec("hopper-medium-v2", seed=seed) for seed in range(8)]
     write_work(work_folder(tmp_path, group), group)
     loaded = []
-    monkeypatch.setattr("rewind.experiments.paper.runner.check_data", loaded.append)
+    monkeypatch.setattr("rewind.experiments.paper.runner.check_dataset", loaded.append)
     later = Runner(tmp_path, group, Deadline(20), RunnerOptions())
     later.started = 1
     assert later._next() == [] and not loaded  # the data is not paid for either

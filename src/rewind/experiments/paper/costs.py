@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from statistics import median
 
-from rewind.envs.protocol import evaluation_steps
+from rewind.envs.protocol import LAST, evaluation_steps
 from rewind.experiments.paper.index import Group, Index
 from rewind.experiments.paper.specs import RunSpec
 
@@ -22,7 +22,6 @@ ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (results/benc
 EPISODES = {"mujoco": (1000, 90.0), "antmaze": (1000, 500.0), "adroit": (200, 300.0), "other": (400, 5.0)}
 POLICY_CALL = 0.0005  # seconds, for all runs at once
 CORES = 16  # of the machine with that GPU
-LAST = 5  # evaluations that follow each other closely at the end
 
 
 class Estimate:

@@ -27,8 +27,9 @@ from rewind.experiments.train_job import find_environment
 from rewind.training import Options, Run, Sampler, Trained, make_runs
 from rewind.training.engine import device_kind
 from rewind.training.group import BLOCK, DYNAMIC_BLOCK
+from rewind.training.options import CannotResume
 from rewind.training.scoring import Scorer
-from rewind.training.train import Ahead, CannotResume, find_device, train_ahead
+from rewind.training.train import Ahead, find_device, train_ahead
 
 LOG_EVERY = 10_000
 KEPT = ("work.json", "clock.json")  # of a group that starts anew
@@ -57,7 +58,7 @@ def load_data(name: str) -> Trajectories:
     return load(name)
 
 
-def check_data(name: str) -> None:
+def check_dataset(name: str) -> None:
     """An error where a data set cannot be had, or nothing that its policies could play in."""
     data = load_data(name)
     Scorer(_environment(data), 1).check(data)

@@ -11,7 +11,7 @@ from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.collect import gather
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.index import Index, index_of, read_index
-from rewind.experiments.paper.job import GroupAhead, JobOptions, check_data, train_group_ahead
+from rewind.experiments.paper.job import GroupAhead, JobOptions, check_dataset, train_group_ahead
 from rewind.experiments.paper.packing import Group, next_group
 from rewind.experiments.paper.results import Row, write_jsonl
 from rewind.experiments.paper.specs import RunSpec, group_name
@@ -135,7 +135,7 @@ class Runner:
             if self.too_late(group or left[:1]):
                 break
             try:
-                check_data(dataset)
+                check_dataset(dataset)
             except RewindError as error:
                 self.refused[dataset] = str(error)
                 continue
