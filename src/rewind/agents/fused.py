@@ -30,10 +30,10 @@ from jax.experimental.pallas import triton as gpu
 Array = jax.Array
 Params = tuple[Array, ...]  # w1 (nets, in, hidden), b1 (nets, hidden), w2, b2, w3 (nets, hidden, out), b3
 
-ROWS, ROWS_BACK = 128, 64  # of a batch, at a time
+ROWS, ROWS_BACK, ROWS_HEAD = 64, 128, 64  # of a batch, at a time
 CHUNK = 64  # units of the first layer, at a time
 SMALLEST, WIDEST = 16, 128  # inputs and outputs are padded to a power of two between these
-WARPS, WARPS_BACK, STAGES = 8, 4, 2
+WARPS, WARPS_BACK, STAGES = 4, 8, 2
 PRODUCT = jnp.bfloat16
 
 
@@ -59,20 +59,22 @@ def _mlp_forward(params: Any, x: Any, interpret: bool) -> tuple[Array, Any]:
     values = tuple(each.value for each in params)
     padded, x_padded = _padded(values), _wide(x.value, 1).astype(PRODUCT)
     y, hidden = _forward(padded, x_padded, True, interpret)
+    inputs, outputs = x.value.shape[1], values[5].shape[-1]
     wanted = (any(each.perturbed for each in params), bool(x.perturbed))
-    return y[..., : values[5].shape[-1]], (padded[:3], values[4], x_padded, x.value.shape[1], hidden, wanted)
+    return y[..., :outputs], (padded, x_padded, hidden, inputs, wanted)
 
 
 def _mlp_backward(interpret: bool, kept: Any, dy: Array) -> tuple[Any, Any]:
-    first, w3, x, inputs, hidden, (of_params, of_x) = kept
-    g2 = jnp.where(hidden > 0, jnp.einsum("nro,nho->nrh", dy, w3), 0.0)
-    found = _backward(first, x, g2.astype(PRODUCT), of_params, of_x, interpret)
+    (w1, b1, w2, _, w3, _), x, hidden, inputs, (of_params, of_x) = kept
+    outputs = dy.shape[2]
+    g2, *of_head = _head(w3, hidden, dy if outputs == 1 else _wide(dy, 2), of_params, interpret)
+    found = _backward((w1, b1, w2), x, g2, of_params, of_x, interpret)
     dx = found.pop(0)[..., :inputs].sum((0, 1)) if of_x else None
     if not of_params:
         return (None,) * 6, dx
-    dw1, db1, dw2 = found
-    dw3 = jnp.einsum("nrh,nro->nho", hidden.astype(jnp.float32), dy)
-    return (dw1[:, :inputs], db1, dw2, g2.sum(1), dw3, dy.sum(1)), dx
+    (dw1, db1, dw2), (db2, dw3) = found, of_head
+    dw1, dw2 = dw1[:, :inputs].astype(jnp.float32), dw2.astype(jnp.float32)
+    return (dw1, db1, dw2, db2, dw3[..., :outputs], dy.sum(1)), dx
 
 
 mlp.defvjp(_mlp_forward, _mlp_backward, symbolic_zeros=True)
@@ -96,6 +98,11 @@ def _wide(array: Array, axis: int) -> Array:
 def _of_net(array: Array) -> pl.BlockSpec:
     """All of one network's share."""
     return pl.BlockSpec((None, *array.shape[1:]), lambda net, _: (net, *(0,) * (array.ndim - 1)))
+
+
+def _chunk_of(array: Array) -> pl.BlockSpec:
+    """The share of a chunk of one network's units."""
+    return pl.BlockSpec((None, CHUNK, *array.shape[2:]), lambda net, k: (net, k, *(0,) * (array.ndim - 2)))
 
 
 def _shape(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -147,36 +154,78 @@ def _forward_kernel(x_ref: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3:
 # Backward
 
 
+def _head(w3: Array, hidden: Array, dy: Array, of_params: bool, interpret: bool) -> list[Array]:
+    """Through the last layer: g2; and if they are wanted, the gradients of b2 and w3."""
+    nets, rows, units = hidden.shape
+    specs = [pl.BlockSpec((None, rows, CHUNK), lambda net, k: (net, 0, k))]
+    shapes = [_shape(hidden.shape, PRODUCT)]
+    if of_params:
+        specs += [pl.BlockSpec((None, CHUNK), lambda net, k: (net, k)), _chunk_of(w3)]
+        shapes += [_shape((nets, units), jnp.float32), _shape(w3.shape, jnp.float32)]
+    call = _call(
+        _head_kernel, "mlp_head", WARPS, interpret,
+        grid=(nets, units // CHUNK),
+        in_specs=[_chunk_of(w3), specs[0], _of_net(dy)],
+        out_specs=specs,
+        out_shape=shapes,
+    )  # fmt: skip
+    return list(call(w3, hidden, dy))
+
+
+def _head_kernel(w3_ref: Any, h2_ref: Any, dy_ref: Any, g2_ref: Any, *of_params: Any) -> None:
+    w3 = w3_ref[:, :]
+    alone = w3.shape[1] == 1  # one output is no product
+
+    def add(tile: Any, sums: Any) -> Any:
+        rows = pl.ds(tile * ROWS_HEAD, ROWS_HEAD)
+        h2, dy = h2_ref[rows, :], dy_ref[rows, :]
+        g2 = jnp.where(h2 > 0, dy * w3.T if alone else _dot(dy, w3.T), 0.0)
+        g2_ref[rows, :] = g2.astype(PRODUCT)
+        if not of_params:
+            return sums
+        h2 = h2.astype(jnp.float32)
+        dw3 = (h2 * dy).sum(0)[:, None] if alone else _dot(h2.T, dy)
+        return sums[0] + g2.sum(0), sums[1] + dw3
+
+    zeros = (jnp.zeros(CHUNK, jnp.float32), jnp.zeros(w3.shape, jnp.float32)) if of_params else ()
+    sums = jax.lax.fori_loop(0, h2_ref.shape[0] // ROWS_HEAD, add, zeros)
+    if of_params:
+        db2, dw3 = of_params
+        db2[:], dw3[:, :] = sums
+
+
 def _backward(params: Params, x: Array, g2: Array, of_params: bool, of_x: bool, interpret: bool) -> list[Array]:
     """Gradients: of x (chunks, nets, rows, in), to be summed; of w1, b1 and w2; each if it is wanted."""
     nets, inputs, units = params[0].shape
     rows, chunks = len(x), units // CHUNK
+    # Half as many at a time where more would not fit into shared memory.
+    tile_rows, warps = (ROWS_BACK, WARPS_BACK) if inputs <= 64 and not of_x else (ROWS_BACK // 2, WARPS_BACK // 2)
     specs: list[pl.BlockSpec] = []
-    shapes: list[tuple[int, ...]] = []
+    shapes: list[Any] = []
     if of_x:
         specs.append(pl.BlockSpec((None, None, rows, inputs), lambda net, k: (k, net, 0, 0)))
-        shapes.append((chunks, nets, rows, inputs))
+        shapes.append(_shape((chunks, nets, rows, inputs), jnp.float32))
     if of_params:
         specs += [_of_net(array) for array in params]
-        shapes += [array.shape for array in params]
+        shapes += [_shape(array.shape, array.dtype) for array in params]
     call = _call(
-        partial(_backward_kernel, of_params=of_params, of_x=of_x), "mlp_backward", WARPS_BACK, interpret,
+        partial(_backward_kernel, tile_rows, of_params=of_params, of_x=of_x), "mlp_backward", warps, interpret,
         grid=(nets, chunks),
         in_specs=[pl.BlockSpec(x.shape, lambda net, k: (0, 0)), *map(_of_net, (g2, *params))],
         out_specs=specs,
-        out_shape=[_shape(shape, jnp.float32) for shape in shapes],
+        out_shape=shapes,
     )  # fmt: skip
     return list(call(x, g2, *params))
 
 
 def _backward_kernel(
-    x_ref: Any, g2_ref: Any, w1: Any, b1: Any, w2: Any, *found: Any, of_params: bool, of_x: bool
+    tile_rows: int, x_ref: Any, g2_ref: Any, w1: Any, b1: Any, w2: Any, *found: Any, of_params: bool, of_x: bool
 ) -> None:
     units = pl.ds(pl.program_id(1) * CHUNK, CHUNK)
     w1_k, b1_k, w2_k = w1[:, units], b1[units], w2[units, :].T
 
     def add(tile: Any, sums: Any) -> Any:
-        rows = pl.ds(tile * ROWS_BACK, ROWS_BACK)
+        rows = pl.ds(tile * tile_rows, tile_rows)
         x, g2 = x_ref[rows, :], g2_ref[rows, :]
         h1 = jax.nn.relu(_dot(x, w1_k) + b1_k[None, :])
         g1 = jnp.where(h1 > 0, _dot(g2, w2_k), 0.0)
@@ -190,10 +239,10 @@ def _backward_kernel(
 
     shapes = ((CHUNK, w1.shape[0]), (CHUNK,), (CHUNK, w2.shape[1])) if of_params else ()
     zeros = tuple(jnp.zeros(shape, jnp.float32) for shape in shapes)
-    sums = jax.lax.fori_loop(0, x_ref.shape[0] // ROWS_BACK, add, zeros)
+    sums = jax.lax.fori_loop(0, x_ref.shape[0] // tile_rows, add, zeros)
     if of_params:
         dw1, db1, dw2 = found[-3:]
-        dw1[:, units], db1[units], dw2[units, :] = sums[0].T, sums[1], sums[2]
+        dw1[:, units], db1[units], dw2[units, :] = sums[0].T.astype(PRODUCT), sums[1], sums[2].astype(PRODUCT)
 
 
 def _dot(a: Array, b: Array) -> Array:

@@ -135,7 +135,9 @@ def _normal_log_prob(standardised: Array, log_std: Array) -> Array:
 def draw_noise(key: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """The next key, and standard normal noise: one draw for all an update needs."""
     key, draw = jax.random.split(key)
-    return key, jax.random.normal(draw, shape)
+    # Without the barrier a GPU draws anew for each of the (padded) numbers that the noise becomes a part of.
+    apart: Array = jax.lax.optimization_barrier(jax.random.normal(draw, shape))  # type: ignore[no-untyped-call]
+    return key, apart
 
 
 class Learner(NamedTuple, Generic[Params]):

@@ -59,7 +59,7 @@ class Engine:
         self.alive = jnp.ones(self.runs, bool)
         self.fused = fused
         if unroll is None:
-            unroll = 1 if current_device().platform == "cpu" else 2
+            unroll = 1 if current_device().platform == "cpu" else 4 if fused else 2
         block = partial(train_block, uncertainty=uncertainty, unroll=unroll)
         # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
         mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0)) if self.runs > 1 else _alone(block)

@@ -22,7 +22,7 @@ class Chosen:
     data: Literal["rewind", "d4rl"] = "rewind"
     """Rebuilt data sets, or D4RL's own."""
     datasets: tuple[str, ...] | None = None
-    """Only these: names, or suites (mujoco, antmaze, adroit)."""
+    """Only these, in this order: names, or suites (mujoco, antmaze, adroit)."""
     algorithms: tuple[str, ...] | None = None
     """Only these: td3_bc, iql, edac, bc."""
     seeds: tuple[int, ...] | None = None
@@ -89,7 +89,7 @@ class PaperRun(Chosen):
 
         definitions, wanted = self.read()
         index = read_index(self.out)
-        estimate = Estimate(index, self.device or "gpu", definitions.defaults.points)
+        estimate = Estimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
         print(plan_text(list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group)), estimate))
 

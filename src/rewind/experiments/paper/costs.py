@@ -15,6 +15,7 @@ START = 30.0  # seconds: data onto the device, compilation, first environments
 # Microseconds per update of a group: (whatever its size, for each run). `rewind bench train`, one H200, batch 256
 # (results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
 ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
+FUSED = 0.6  # times as long with fused kernels
 ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (results/bench/td3_bc_cpu.json)
 
 # Of an evaluation: steps of an episode at most, and microseconds of one core for a step (`rewind bench envs`, two cores
@@ -29,13 +30,17 @@ class Estimate:
 
     device: as in the results, "gpu NVIDIA H200", or its first word, which is what guesses and earlier groups go by
     cores: that play the episodes; None: those of this machine, or of the one with the benchmarked GPU
+    fused: whether the networks are single kernels
     """
 
-    def __init__(self, index: Index, device: str = "gpu", points: int = 10, cores: int | None = None) -> None:
-        self.kind, self.points = device.split()[0], points
+    def __init__(
+        self, index: Index, device: str = "gpu", points: int = 10, cores: int | None = None, *, fused: bool = False
+    ) -> None:
+        self.kind, self.points, self.fused = device.split()[0], points, fused
         self.cores = cores or (CORES if device == "gpu" else os.cpu_count() or 1)
         groups = [group for group in index.groups.values() if group.device.split()[0] == self.kind]
-        self._training = _ratios(groups, self._training_ratio)
+        alike = [group for group in groups if (group.kernels == "fused") == fused]
+        self._training = _ratios(alike, self._training_ratio)
         self._rest = _ratios(groups, self._rest_ratio)
 
     def seconds(self, spec: RunSpec, runs: int) -> float:
@@ -66,6 +71,8 @@ class Estimate:
         fixed, each = ON_GPU[algorithm]
         if self.kind == "cpu":
             fixed, each = 0.0, each * ON_CPU
+        elif self.fused:
+            fixed, each = fixed * FUSED, each * FUSED
         return steps * (fixed + each * runs) / 1e6
 
     def _guess_rest(self, suite: str, evaluations: int, episodes: int, training: float) -> float:

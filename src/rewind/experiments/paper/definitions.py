@@ -70,7 +70,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of the runs are wanted; None: all, or the definition's."""
+    """Which of the runs are wanted; None: all, or the definition's. Data sets come in the order they are named in."""
 
     tables: Sequence[str] = ()
     data: Data = "d4rl"
@@ -99,8 +99,9 @@ class Definitions:
         tables = {table.name: list(self._runs(table, choice)) for table in self.chosen(choice.tables)}
         every = [spec for specs in tables.values() for spec in specs]
         if choice.datasets is not None:
-            keep = self._datasets(choice, {spec.dataset for spec in every})
-            tables = {name: [spec for spec in specs if spec.dataset in keep] for name, specs in tables.items()}
+            place = {name: at for at, name in enumerate(self._datasets(choice, {spec.dataset for spec in every}))}
+            for name, specs in tables.items():
+                tables[name] = sorted((s for s in specs if s.dataset in place), key=lambda s: place[s.dataset])
         if choice.algorithms is not None:
             for name in choice.algorithms:
                 if name not in ALGORITHMS:
@@ -109,15 +110,15 @@ class Definitions:
             tables = {name: [spec for spec in specs if spec.algorithm in keep] for name, specs in tables.items()}
         return tables
 
-    def _datasets(self, choice: Choice, there: set[str]) -> set[str]:
+    def _datasets(self, choice: Choice, there: set[str]) -> list[str]:
         """The names that the choice means, each of which some table must want."""
-        keep: set[str] = set()
+        found: list[str] = []
         for name in choice.datasets or ():
-            meant = {name} if name in there else set(data_names([name], choice.data)) & there
+            meant = [name] if name in there else [each for each in data_names([name], choice.data) if each in there]
             if not meant:
                 raise unknown_name("data set", name, {*there, *SUITES}, where="`rewind paper list` shows the tables")
-            keep |= meant
-        return keep
+            found += meant
+        return list(dict.fromkeys(found))
 
     def _runs(self, table: Table, choice: Choice) -> Iterator[RunSpec]:
         """Each run once, in order."""

@@ -29,6 +29,7 @@ class Group:
     device: str
     data_fingerprint: str
     finished: str
+    kernels: str = "xla"  # or fused
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def index_of(rows: Iterable[Row]) -> Index:
         index.groups[row["group"]] = Group(
             row["group"], row["dataset"], row["suite"], row["algorithm"], row["runs_together"], row["steps"],
             len(evaluations[row["group"]]), row["episodes"], row["seconds_per_update"], row["group_seconds"],
-            row["device"], row["data_fingerprint"], row["finished"],
+            row["device"], row["data_fingerprint"], row["finished"], json.loads(row["versions"]).get("kernels", "xla"),
         )  # fmt: skip
     return index
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import jax
@@ -28,6 +29,7 @@ def run_paper(command: PaperRun) -> None:
 
         RayRunner(command.out, runs, deadline, options, command.ray).run()
         return
+    sys.setswitchinterval(1e-4)  # threads that plan must not wait for threads that evaluate
     with jax.default_device(find_device(command.device)):
         device = device_kind()
         Runner(command.out, runs, deadline, replace(options, device=device)).run()

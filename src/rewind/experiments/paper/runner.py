@@ -179,7 +179,8 @@ class Runner:
         say(f"{how}: {group[0].dataset}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
 
     def _estimate(self) -> Estimate:
-        return Estimate(self.index, self.options.device, self.options.job.points)
+        job = self.options.job
+        return Estimate(self.index, self.options.device, job.points, fused=job.fused)
 
     def _check_data(self, rows: Sequence[Row]) -> None:
         """Results on one data set should be of the same data."""
