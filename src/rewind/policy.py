@@ -84,9 +84,7 @@ class Policy:
                 f"observations have shape {observations.shape}; this policy takes (..., {self.observation_size})"
             )
         x = ((observations - self.mean) / self.scale).astype(np.float32)
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = np.maximum(x @ weight + bias, 0.0)
-        return np.asarray(np.float32(self.max_action) * np.tanh(x @ self.weights[-1] + self.biases[-1]))
+        return tanh_mlp(x, self.weights, self.biases, np.float32(self.max_action))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the two files; returns the folder."""
@@ -107,6 +105,13 @@ class Policy:
         }
         write_json(folder / "policy.json", about)
         return folder
+
+
+def tanh_mlp(x: Array, weights: Sequence[Array], biases: Sequence[Array], max_action: Any) -> Array:
+    """The action of one network; of several, where all arrays have a first axis for them."""
+    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+        x = np.maximum(x @ weight + bias, 0.0)
+    return np.asarray(max_action * np.tanh(x @ weights[-1] + biases[-1]))
 
 
 def load_policy(folder: str | os.PathLike[str]) -> Policy:

@@ -7,26 +7,26 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-jax = pytest.importorskip("jax")
+pytest.importorskip("jax")
 pytest.importorskip("equinox")
-pytest.importorskip("gymnasium")
+gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco")
-
-import jax.numpy as jnp
 
 from rewind.agents.td3_bc import TD3BC
 from rewind.behaviour.point import wander
-from rewind.training import Stopped, evaluations, make_runs, train
+from rewind.envs.player import player
+from rewind.training import Stopped, make_runs, train
 from rewind.training.checkpoint import read_latest
 from rewind.training.course import Course
-from rewind.training.engine import to_host
-from rewind.training.scoring import Scorer, Telling, acting_in_parts, acting_together
+from rewind.training.group import Group
+from rewind.training.scoring import Scorer, Telling, acting, kept_networks
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
@@ -49,39 +49,54 @@ def scores(trained):
     return [(r["step"], r["length"], r["score"]) for result in trained for r in result.records if "score" in r]
 
 
-def test_beside_the_training_is_the_same_as_in_between(data, monkeypatch):
+def test_beside_the_training_is_the_same_as_in_between(data, beside, monkeypatch):
     between = scores(train(data, runs_of(data), scorer(), **QUIET))
-    monkeypatch.setattr(evaluations, "current_device", lambda: SimpleNamespace(platform="gpu"))
-    assert scores(train(data, runs_of(data), Telling(scorer(), ["a", "b"]), **QUIET)) == between
     assert [step for step, _, _ in between] == [20, 40, 60] * 2
-
-
-def test_many_policies_act_in_parts_as_they_would_together():
-    keys = jax.random.split(jax.random.PRNGKey(0), 40)
-    agent = TD3BC(5, 2, hidden=(32, 32))
-    agents = jax.tree.map(lambda leaf: jnp.stack([leaf] * 40), agent)
-    policies = jax.vmap(lambda key: agent.init(key, 8).actor.params)(keys)
-    observations = np.random.default_rng(0).normal(size=(40, 3, 5)).astype(np.float32)
-    parts = acting_in_parts(TD3BC, to_host((agents, policies)), 40)
-    together = acting_together(TD3BC)(agents, policies, observations)
-    np.testing.assert_array_equal(parts(observations), together)
-
-
-def test_without_a_cpu_in_jax_training_waits_and_says_what_to_set(data, beside, monkeypatch, capfd):
-    """As with JAX_PLATFORMS=cuda."""
-    there = jax.devices
-
-    def devices(backend=None):
-        if backend == "cpu":
-            raise RuntimeError("Unknown backend cpu")
-        return there(backend)
-
-    monkeypatch.setattr(jax, "devices", devices)
-    waited = scores(train(data, runs_of(data), scorer(), **QUIET))
-    printed = capfd.readouterr().err
-    assert "no CPU to play them on" in printed and ",cpu" in printed and printed.count("\n") == 1
     monkeypatch.undo()
-    assert waited == scores(train(data, runs_of(data), scorer(), **QUIET))
+    assert np.allclose(scores(train(data, runs_of(data), Telling(scorer(), ["a", "b"]), **QUIET)), between, atol=1e-4)
+
+
+@pytest.mark.parametrize("algorithm", ["td3_bc", "iql", "edac"])
+def test_the_networks_that_are_handed_over_act_as_the_policies_do(data, algorithm):
+    runs = make_runs(data, algorithm, seeds=range(3), hidden=(8, 8))
+    group = Group(data, runs, range(3), 8)
+    observations = data.observations[:12].reshape(3, 4, -1)
+    networks = kept_networks(group)()
+    np.testing.assert_allclose(networks(observations), acting(group)(observations), atol=1e-5)
+
+
+def test_a_policy_that_acts_in_its_own_way_is_evaluated_in_place(data, beside):
+    class Shy(TD3BC):
+        def act(self, policy, observations):
+            return 0.1 * super().act(policy, observations)
+
+    (run,) = make_runs(data, "td3_bc", hidden=(8, 8))
+    agent = Shy(**{name: getattr(run.agent, name) for name in ("observation_size", "action_size", "hidden")})
+    group = Group(data, [replace(run, agent=agent)], range(1), 8)
+    assert kept_networks(group) is None
+    np.testing.assert_equal(scorer().later(group, 20)(), scorer()(group, 20))
+
+
+def test_an_environment_that_only_this_process_knows_is_played_here(data, beside, capfd):
+    point_maze = {"entry_point": "rewind.envs.pointmaze:single", "kwargs": {"maze": "umaze"}}
+    gymnasium.register("OnlyHere-v0", max_episode_steps=30, disable_env_checker=True, **point_maze)
+    try:
+        trained = train(data, runs_of(data), Scorer("OnlyHere-v0", 2), **QUIET)
+    finally:
+        del gymnasium.registry["OnlyHere-v0"]
+    assert [step for step, _, _ in scores(trained)] == [20, 40, 60] * 2
+    said = capfd.readouterr().out
+    assert said.count("played in this process") == 1 and "OnlyHere-v0" in said
+
+
+def test_a_player_that_is_gone_is_replaced_by_this_process(data, beside, capfd):
+    judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
+    expected = judge.later(group, 20)()
+    player()._process.kill()
+    again = judge.later(group, 20)()
+    np.testing.assert_equal(again, expected)
+    assert "played in this process: the process that plays evaluations ended with status -9" in capfd.readouterr().out
+    assert player()._process is None  # and the next one is asked as before
 
 
 def test_training_goes_on_while_an_evaluation_waits(data, beside):

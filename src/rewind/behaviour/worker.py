@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from rewind.behaviour.players import Player, find_player
 from rewind.behaviour.recipes import MazeRecipe, Recipe
 from rewind.errors import RewindError
 from rewind.files import whole_file
+from rewind.processes import answering
 
 
 @dataclass(frozen=True)
@@ -65,14 +64,13 @@ def load_chunk(path: Path) -> Episodes | None:
 
 
 def main() -> None:
-    """Answer jobs until stdin ends, which it also does when whoever started this is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this decides when to stop
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints is no answer
+    """Answer jobs until there are no more."""
+    orders, answers = answering()
     players: dict[tuple[Recipe, str | None], Player] = {}
-    for line in sys.stdin:
+    for line in orders:
         try:
-            print(json.dumps(_answer(Job.read(line), players)), file=answers, flush=True)
+            answers.write(json.dumps(_answer(Job.read(line.decode()), players)).encode() + b"\n")
+            answers.flush()
         except BrokenPipeError:  # nobody waits for it any more
             os._exit(1)
 

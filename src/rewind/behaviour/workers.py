@@ -1,8 +1,4 @@
-"""Processes that play chunks side by side.
-
-They are programs of their own, not forks of this one: each has one thread for its linear algebra whatever this process
-has, and a script that loads data needs no `if __name__ == "__main__"`.
-"""
+"""Processes that play chunks side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,9 +13,9 @@ from typing import Any
 import rewind.errors
 from rewind.behaviour.worker import Job
 from rewind.errors import RewindError, UsageError
+from rewind.processes import start
 
-Process = subprocess.Popen[str]
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+Process = subprocess.Popen[bytes]
 
 
 def available_cores() -> int:
@@ -56,7 +51,7 @@ class Workers:
     def submit(self, job: Job) -> Future[int]:
         """Play a chunk; the result is how many rows it has."""
         if len(self._processes) < self.count:
-            self._processes.append(self._start())
+            self._processes.append(start("rewind.behaviour.worker", self._folder))
             self._idle.put(self._processes[-1])
         return self._threads.submit(self._do, job)
 
@@ -67,26 +62,14 @@ class Workers:
         finally:
             self._idle.put(process)
 
-    def _start(self) -> Process:
-        paths = [str(Path(path).resolve()) for path in sys.path]
-        environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(paths)}
-        return subprocess.Popen(
-            [sys.executable, "-m", "rewind.behaviour.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-            cwd=self._folder,
-            start_new_session=True,  # Ctrl-C is for this process, which ends them
-        )
-
     def _ask(self, process: Process, job: Job) -> int:
         assert process.stdin is not None and process.stdout is not None
         try:
-            print(job.text(), file=process.stdin, flush=True)
+            process.stdin.write(job.text().encode() + b"\n")
+            process.stdin.flush()
             line = process.stdout.readline()
         except OSError:  # a broken pipe: it is gone
-            line = ""
+            line = b""
         if not line:
             raise UsageError(f"a process that played {job.recipe.name} ended with status {process.wait()}")
         return _result(json.loads(line))

@@ -34,7 +34,7 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
 def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
     """The policy of a run without its agent. One that acts in another way than a `Policy` does is refused."""
     agent: Any = trained.run.agent
-    weights, biases = _layers(trained.policy, agent.action_size)
+    weights, biases = layers(trained.policy, agent.action_size)
     mean, scale = trained.normaliser
     policy = Policy(weights, biases, mean, scale, float(getattr(agent, "max_action", 1.0)), provenance)
     probes = np.random.default_rng(0).standard_normal((PROBES, policy.observation_size)) * scale + mean
@@ -45,11 +45,11 @@ def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
     return policy
 
 
-def _layers(policy: Any, action_size: int) -> tuple[list[Any], list[Any]]:
-    """Weights and biases of the network whose tanh is the action."""
+def layers(policy: Any, action_size: int) -> tuple[list[Any], list[Any]]:
+    """Weights and biases of the network whose tanh is the action; of several, where there is an axis before."""
     network = policy.heads if isinstance(policy, TanhGaussianPolicy) else policy
     if not isinstance(network, MLP):
         raise UsageError(f"a policy of {type(policy).__name__} cannot be saved: expected an MLP")
     weights, biases = ([np.asarray(leaf) for leaf in leaves] for leaves in (network.weights, network.biases))
     # EDAC's last layer also gives the standard deviations, which the mode does not need.
-    return [*weights[:-1], weights[-1][:, :action_size]], [*biases[:-1], biases[-1][:action_size]]
+    return [*weights[:-1], weights[-1][..., :action_size]], [*biases[:-1], biases[-1][..., :action_size]]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,20 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents import Agent
 from rewind.agents.networks import value
 from rewind.data import Trajectories
 from rewind.envs import Diagnostics, Evaluator, diagnose, make
 from rewind.envs.evaluate import Act
+from rewind.envs.player import CannotPlay, Networks, player, summary
 from rewind.errors import DataError
 from rewind.progress import say
 from rewind.training.engine import to_host
 from rewind.training.evaluations import Evaluate, EvaluateLater, Figures
 from rewind.training.group import Group
+from rewind.training.policies import layers
 from rewind.training.spec import Run
 
 Array = NDArray[Any]
-RUNS_AT_A_TIME = 16  # of a policy call on the host, for one core
 DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
 
 
@@ -42,6 +40,7 @@ class Scorer:
     def __init__(self, environment: str, episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
         self._evaluators: dict[int, Evaluator] = {}  # by number of runs
+        self._elsewhere = True  # where `later` plays, while that can be
 
     def check(self, data: Trajectories) -> None:
         """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
@@ -57,28 +56,37 @@ class Scorer:
 
     def __call__(self, group: Group, step: int) -> Figures:
         """The mean score and return of each run, and what is needed to play the episodes again."""
-        return self._figures(acting(group), self._seeds(group, step))
+        seeds = self._seeds(group, step)
+        return self._figures(self._play(acting(group), seeds), seeds)
 
     def later(self, group: Group, step: int) -> Callable[[], Figures]:
-        """The same, played when it is called, with policies on the host: an accelerator trains on meanwhile."""
-        policies, seeds = kept_policies(group), self._seeds(group, step)
-        return lambda: self._figures(policies(), seeds)
+        """The same, played when it is called, in a process of its own: an accelerator trains on meanwhile."""
+        networks, seeds = kept_networks(group), self._seeds(group, step)
+        if networks is None:
+            figures = self(group, step)
+            return lambda: figures
+        return lambda: self._figures(self._play_elsewhere(networks(), seeds), seeds)
 
     def _seeds(self, group: Group, step: int) -> list[int]:
         return [episode_seed(self.seed, run.seed, step) for run in group.runs]
 
-    def _figures(self, act: Act, seeds: list[int]) -> Figures:
+    def _play_elsewhere(self, networks: Networks, seeds: list[int]) -> Figures:
+        if self._elsewhere:
+            try:
+                return player()(self.environment, self.episodes, networks, seeds)
+            except CannotPlay as error:
+                say(f"rewind: evaluations are played in this process: {error}")
+                self._elsewhere = False
+        return self._play(networks, seeds)
+
+    def _play(self, act: Act, seeds: list[int]) -> Figures:
         runs = len(seeds)
         if runs not in self._evaluators:
             self._evaluators[runs] = Evaluator(self.environment, runs, self.episodes)
-        result = self._evaluators[runs](act, seeds)
-        return {
-            "score": result.score,
-            "return": result.returns.mean(axis=1),
-            "length": result.lengths.mean(axis=1),
-            "episodes": np.full(runs, self.episodes),
-            "evaluation_seed": np.array(seeds),
-        }
+        return summary(self._evaluators[runs], act, seeds)
+
+    def _figures(self, played: Figures, seeds: list[int]) -> Figures:
+        return {**played, "episodes": np.full(len(seeds), self.episodes), "evaluation_seed": np.array(seeds)}
 
 
 def acting(group: Group) -> Act:
@@ -91,49 +99,23 @@ def acting(group: Group) -> Act:
     return act
 
 
-def kept_policies(group: Group) -> Callable[[], Act]:
-    """The policies of a group as they are now, to act on the host with once they are called for."""
-    engine, normaliser = group.engine, group.normaliser
-    policies = jax.tree.map(jnp.copy, group.policies())  # the next block overwrites its own
+def kept_networks(group: Group) -> Callable[[], Networks] | None:
+    """The policies of a group as they are now, to be fetched when they are called for.
 
-    def fetch() -> Act:
-        on_host = to_host((engine.agents, policies))
-        act = acting_in_parts(type(engine.agent), on_host, engine.runs)
-        return lambda observations: act(normaliser(observations).astype(np.float32))
+    None where they act in another way than those of this package, max_action * tanh(network).
+    """
+    engine, (mean, scale) = group.engine, group.normaliser
+    agent: Any = engine.agent
+    if not type(agent).act.__module__.startswith("rewind.agents."):
+        return None
+    policies = jax.tree.map(jnp.copy, group.policies())  # the next block overwrites its own
+    max_action = np.array([getattr(run.agent, "max_action", 1.0) for run in group.runs], np.float32)
+
+    def fetch() -> Networks:
+        weights, biases = layers(to_host(policies), agent.action_size)
+        return Networks(tuple(weights), tuple(bias[:, None] for bias in biases), mean, scale, max_action[:, None, None])
 
     return fetch
-
-
-def acting_in_parts(kind: type[Agent[Any]], agents_and_policies: Any, runs: int) -> Act:
-    """All runs on the host's cores: what is compiled for a CPU uses one, and reads all policies at every step."""
-    cpu, mapped = jax.devices("cpu")[0], acting_together(kind)
-    parts = [slice(begin, begin + RUNS_AT_A_TIME) for begin in range(0, runs, RUNS_AT_A_TIME)]
-
-    def taken(part: slice) -> Any:
-        return jax.device_put(jax.tree.map(lambda leaf: leaf[part], agents_and_policies), cpu)
-
-    def act_part(own: Any, observations: Array) -> Array:
-        return np.asarray(mapped(*own, observations))
-
-    owned = [taken(part) for part in parts]
-
-    def act(observations: Array) -> Array:
-        if len(parts) == 1:
-            return act_part(owned[0], observations)
-        return np.concatenate(list(_threads().map(act_part, owned, [observations[part] for part in parts])))
-
-    return act
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="policies")
-
-
-@cache
-def acting_together(kind: type[Agent[Any]]) -> Any:
-    """(agents, policies, observations) of all runs -> actions, compiled once for all evaluations."""
-    return jax.jit(jax.vmap(kind.act))
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:

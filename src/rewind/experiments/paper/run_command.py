@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import jax
@@ -29,7 +28,6 @@ def run_paper(command: PaperRun) -> None:
 
         RayRunner(command.out, runs, deadline, options, command.ray).run()
         return
-    sys.setswitchinterval(1e-4)  # threads that plan must not wait for threads that evaluate
     with jax.default_device(find_device(command.device)):
         device = device_kind()
         Runner(command.out, runs, deadline, replace(options, device=device)).run()

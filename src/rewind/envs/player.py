@@ -1,0 +1,184 @@
+"""A process of its own that plays evaluations.
+
+In threads of the process that trains, planning and playing wait for each other's Python code, and with a hundred runs
+the accelerator for both.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.envs.evaluate import Act, Evaluator
+from rewind.errors import RewindError
+from rewind.policy import tanh_mlp
+from rewind.processes import answering, start
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+
+TOGETHER = 8  # runs that act on one core
+LOOK = 0.1  # seconds after which a thread that waits can be stopped
+MODEST = 5  # what is added to the process's niceness: the training that it is beside comes first
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The policies of several runs, as `rewind.policy` has one.
+
+    weights, biases: each (runs, in, out), (runs, 1, out)
+    mean, scale: (observation,) of all
+    max_action: (runs, 1, 1)
+    """
+
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    mean: Array
+    scale: Array
+    max_action: Array
+
+    def __call__(self, observations: Array) -> Array:
+        """(runs, episodes, observation) -> (runs, episodes, action); on all cores where there are many runs."""
+        x = ((observations - self.mean) / self.scale).astype(np.float32)
+        parts = [slice(begin, begin + TOGETHER) for begin in range(0, len(x), TOGETHER)]
+        if len(parts) == 1:
+            return self._act(x, parts[0])
+        return np.concatenate(list(_threads().map(lambda part: self._act(x, part), parts)))
+
+    def _act(self, x: Array, part: slice) -> Array:
+        weights, biases = ([layer[part] for layer in layers] for layers in (self.weights, self.biases))
+        return tanh_mlp(x[part], weights, biases, self.max_action[part])
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="policies")
+
+
+class CannotPlay(RewindError):
+    """Not in a process of its own: it does not know the environment, or is gone."""
+
+
+class Player:
+    """The process. It plays one evaluation at a time, whoever asks."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._turn = Lock()
+
+    def __call__(self, environment: str, episodes: int, networks: Networks, seeds: list[int]) -> dict[str, Array]:
+        """Mean score, return and length of each run: `Evaluator` in the other process."""
+        order = {"environment": np.array(environment), "episodes": np.array(episodes), "seeds": np.array(seeds)}
+        order |= {"mean": networks.mean, "scale": networks.scale, "max_action": networks.max_action}
+        for layer, (weight, bias) in enumerate(zip(networks.weights, networks.biases, strict=True)):
+            order |= {f"weight_{layer}": weight, f"bias_{layer}": bias}
+        with self._turn:
+            try:
+                answer = self._ask(order)
+            except BaseException:  # whoever asks next must not get this one's answer
+                self._end()
+                raise
+        if "error" in answer:
+            raise CannotPlay(str(answer["error"]))
+        return dict(answer)
+
+    def _ask(self, order: Arrays) -> Arrays:
+        if self._process is None:
+            self._process = start("rewind.envs.player")
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            send(process.stdin, order)
+            while not select.select([process.stdout], [], [], LOOK)[0]:
+                pass
+            answer = receive(process.stdout)
+        except OSError:  # a broken pipe: it is gone
+            answer = None
+        if answer is None:
+            raise CannotPlay(f"the process that plays evaluations ended with status {process.wait()}")
+        return answer
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+@cache
+def player() -> Player:
+    """The one of this process."""
+    return Player()
+
+
+def send(stream: BinaryIO | Any, arrays: Arrays) -> None:
+    buffer = io.BytesIO()
+    contents: dict[str, Any] = dict(arrays)  # Any: NumPy's own types mistake the names
+    np.savez(buffer, **contents)
+    stream.write(len(buffer.getbuffer()).to_bytes(8, "little"))
+    stream.write(buffer.getbuffer())
+    stream.flush()
+
+
+def receive(stream: BinaryIO | Any) -> Arrays | None:
+    """None where nothing more comes."""
+    size = int.from_bytes(header, "little") if len(header := stream.read(8)) == 8 else None
+    if size is None or len(content := stream.read(size)) < size:
+        return None
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+# The other process
+
+
+def main() -> None:
+    """Play what is ordered until there are no more orders."""
+    orders, answers = answering()
+    if hasattr(os, "nice"):
+        os.nice(MODEST)
+    evaluators: dict[tuple[str, int, int], Evaluator] = {}
+    while (order := receive(orders)) is not None:
+        try:
+            answer = _play(order, evaluators)
+        except RewindError as error:
+            answer = {"error": np.array(str(error))}
+        try:
+            send(answers, answer)
+        except BrokenPipeError:  # nobody waits for it any more
+            os._exit(1)
+
+
+def _play(order: Arrays, evaluators: dict[tuple[str, int, int], Evaluator]) -> Arrays:
+    seeds, layers = order["seeds"].tolist(), range(sum(name.startswith("weight_") for name in order))
+    key = (str(order["environment"]), len(seeds), int(order["episodes"]))
+    if key not in evaluators:
+        evaluators.clear()  # simulators are large
+        evaluators[key] = Evaluator(*key)
+    networks = Networks(
+        tuple(order[f"weight_{layer}"] for layer in layers),
+        tuple(order[f"bias_{layer}"] for layer in layers),
+        *(order[name] for name in ("mean", "scale", "max_action")),
+    )
+    return summary(evaluators[key], networks, seeds)
+
+
+def summary(evaluator: Evaluator, act: Act, seeds: list[int]) -> dict[str, Array]:
+    """(runs,) each: mean score, return and length."""
+    result = evaluator(act, seeds)
+    return {"score": result.score, "return": result.returns.mean(axis=1), "length": result.lengths.mean(axis=1)}
+
+
+if __name__ == "__main__":
+    main()
