@@ -1,19 +1,19 @@
-"""Networks of two hidden layers as one kernel forward and one backward, for NVIDIA GPUs (Pallas, Triton).
+"""Networks of two hidden layers as one kernel forward and two backward, for NVIDIA GPUs (Pallas, Triton).
 
 Written one operation at a time, an update spends most of its time moving hidden activations to memory and back. Here
 they stay on the chip, but for the second layer, which is kept for the way back. The first layer is computed `CHUNK`
 units at a time, and again on the way back, since that is cheaper than keeping it:
 
     forward      h1_k = relu(x W1_k + b1_k)        h2 = relu(sum_k h1_k W2_k + b2)        y = h2 W3 + b3
-    backward     g2 = [h2 > 0] dy W3'              g1_k = [h1_k > 0] g2 W2_k'
-                 dW2_k = h1_k' g2                  dW1_k = x' g1_k                        dx = sum_k g1_k W1_k'
+    head         g2 = [h2 > 0] dy W3'              dW3 = h2' dy
+    backward     g1_k = [h1_k > 0] g2 W2_k'        dW2_k = h1_k' g2                       dW1_k = x' g1_k
+                                                                                          dx = sum_k g1_k W1_k'
 
-A program of the first kernel takes `ROWS` rows through a whole network; one of the second takes all rows, `ROWS_BACK`
-at a time, through one chunk k, and sums the gradients of its weights on the chip. What belongs to the last layer alone
-on the way back is left to XLA.
+A program of the first kernel takes `ROWS` rows through a whole network. One of the others takes all rows for `CHUNK`
+units k of a layer, and sums the gradients of their weights on the chip.
 
-Products are of bfloat16 numbers, summed in float32, as JAX has it on a TPU. Parameters, biases, outputs, gradients and
-what the optimiser keeps are float32.
+Products are of bfloat16 numbers, summed in float32, as JAX has it on a TPU; gradients of the two large matrices are
+handed over as bfloat16 too. Parameters, biases, outputs and what the optimiser keeps are float32.
 """
 
 from __future__ import annotations
