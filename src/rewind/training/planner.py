@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from rewind.training.spec import Memory, Run
 
 Array = NDArray[Any]
 
+THREADS = 4  # at most: between compiled loops they wait for each other's Python code, and more of them for longer
 QUANTILES = 4  # visits are counted by quarter of the trajectories, ranked by return, lowest first
 
 
@@ -68,7 +69,8 @@ class Planner:
         self.dynamic = np.array([isinstance(m, TrajectoryReplay) and m.dynamic for m in self.memories])
         order = np.argsort(np.argsort(data.returns, kind="stable"))
         self._quantile = order * QUANTILES // len(order)
-        self._pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="planner")
+        self._threads = threads or min(THREADS, os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="planner")
         self._fed_step = np.zeros(len(runs), np.int64)
         self._blocks: dict[int, list[Planned]] = {}  # by number of steps, longest unused first
         self.seconds = 0.0  # spent planning and feeding so far
@@ -83,7 +85,7 @@ class Planner:
             if self.dynamic[run]:
                 block.delay[run] = plan.first_step + steps / 2 - self._fed_step[run]
 
-        list(self._pool.map(one, range(len(self.memories))))
+        self._each(one, range(len(self.memories)))
         self.seconds += time.perf_counter() - begin
         return block
 
@@ -108,8 +110,17 @@ class Planner:
             self._fed_step[run] = plan.first_step + len(plan)
 
         begin = time.perf_counter()
-        list(self._pool.map(one, np.flatnonzero(self.dynamic & alive)))
+        self._each(one, np.flatnonzero(self.dynamic & alive).tolist())
         self.seconds += time.perf_counter() - begin
+
+    def _each(self, work: Callable[[int], None], runs: Sequence[int]) -> None:
+        """On all threads, a share of the runs each: handing over every single one takes as long as planning it."""
+
+        def share(first: int) -> None:
+            for run in runs[first :: self._threads]:
+                work(run)
+
+        list(self._pool.map(share, range(self._threads)))
 
     def state(self) -> list[dict[str, Any]]:
         return list(self._pool.map(lambda memory: memory.state_dict(), self.memories))
