@@ -21,7 +21,6 @@ pytest.importorskip("mujoco")
 
 from rewind.agents.td3_bc import TD3BC
 from rewind.behaviour.point import wander
-from rewind.envs.player import player
 from rewind.training import Stopped, make_runs, train
 from rewind.training.checkpoint import read_latest
 from rewind.training.course import Course
@@ -92,11 +91,19 @@ def test_an_environment_that_only_this_process_knows_is_played_here(data, beside
 def test_a_player_that_is_gone_is_replaced_by_this_process(data, beside, capfd):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
     expected = judge.later(group, 20)()
-    player()._process.kill()
+    judge._player._process.kill()
     again = judge.later(group, 20)()
     np.testing.assert_equal(again, expected)
     assert "played in this process: the process that plays evaluations ended with status -9" in capfd.readouterr().out
-    assert player()._process is None  # and the next one is asked as before
+
+
+def test_a_player_ends_with_whoever_asked_it(data, beside):
+    judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
+    judge.later(group, 20)()
+    process = judge._player._process
+    assert process.poll() is None
+    del judge
+    assert process.wait(10) == -signal.SIGKILL
 
 
 def test_training_goes_on_while_an_evaluation_waits(data, beside):

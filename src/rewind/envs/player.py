@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import os
-import select
+import selectors
 import subprocess
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -71,11 +71,11 @@ class CannotPlay(RewindError):
 
 
 class Player:
-    """The process. It plays one evaluation at a time, whoever asks."""
+    """The process. It is started when it is needed, and ends when nobody holds this object any more."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._turn = Lock()
+        self._end: Callable[[], Any] = lambda: None
 
     def __call__(self, environment: str, episodes: int, networks: Networks, seeds: list[int]) -> dict[str, Array]:
         """Mean score, return and length of each run: `Evaluator` in the other process."""
@@ -83,12 +83,12 @@ class Player:
         order |= {"mean": networks.mean, "scale": networks.scale, "max_action": networks.max_action}
         for layer, (weight, bias) in enumerate(zip(networks.weights, networks.biases, strict=True)):
             order |= {f"weight_{layer}": weight, f"bias_{layer}": bias}
-        with self._turn:
-            try:
-                answer = self._ask(order)
-            except BaseException:  # whoever asks next must not get this one's answer
-                self._end()
-                raise
+        try:
+            answer = self._ask(order)
+        except BaseException:  # whoever asks next must not get this answer
+            self._end()
+            self._process = None
+            raise
         if "error" in answer:
             raise CannotPlay(str(answer["error"]))
         return dict(answer)
@@ -96,12 +96,15 @@ class Player:
     def _ask(self, order: Arrays) -> Arrays:
         if self._process is None:
             self._process = start("rewind.envs.player")
+            self._end = weakref.finalize(self, _kill, self._process)
         process = self._process
         assert process.stdin is not None and process.stdout is not None
         try:
             send(process.stdin, order)
-            while not select.select([process.stdout], [], [], LOOK)[0]:
-                pass
+            with selectors.DefaultSelector() as selector:
+                selector.register(process.stdout, selectors.EVENT_READ)
+                while not selector.select(LOOK):
+                    pass
             answer = receive(process.stdout)
         except OSError:  # a broken pipe: it is gone
             answer = None
@@ -109,17 +112,10 @@ class Player:
             raise CannotPlay(f"the process that plays evaluations ended with status {process.wait()}")
         return answer
 
-    def _end(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
 
-
-@cache
-def player() -> Player:
-    """The one of this process."""
-    return Player()
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
 
 
 def send(stream: BinaryIO | Any, arrays: Arrays) -> None:

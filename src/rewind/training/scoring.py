@@ -16,7 +16,7 @@ from rewind.agents.networks import value
 from rewind.data import Trajectories
 from rewind.envs import Diagnostics, Evaluator, diagnose, make
 from rewind.envs.evaluate import Act
-from rewind.envs.player import CannotPlay, Networks, player, summary
+from rewind.envs.player import CannotPlay, Networks, Player, summary
 from rewind.errors import DataError
 from rewind.progress import say
 from rewind.training.engine import to_host
@@ -40,7 +40,7 @@ class Scorer:
     def __init__(self, environment: str, episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
         self._evaluators: dict[int, Evaluator] = {}  # by number of runs
-        self._elsewhere = True  # where `later` plays, while that can be
+        self._player: Player | None = Player()  # where `later` plays, while that can be
 
     def check(self, data: Trajectories) -> None:
         """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
@@ -71,12 +71,12 @@ class Scorer:
         return [episode_seed(self.seed, run.seed, step) for run in group.runs]
 
     def _play_elsewhere(self, networks: Networks, seeds: list[int]) -> Figures:
-        if self._elsewhere:
+        if self._player is not None:
             try:
-                return player()(self.environment, self.episodes, networks, seeds)
+                return self._player(self.environment, self.episodes, networks, seeds)
             except CannotPlay as error:
                 say(f"rewind: evaluations are played in this process: {error}")
-                self._elsewhere = False
+                self._player = None
         return self._play(networks, seeds)
 
     def _play(self, act: Act, seeds: list[int]) -> Figures:
