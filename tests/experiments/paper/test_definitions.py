@@ -146,3 +146,11 @@ def test_a_suite_without_a_number_of_seeds_is_named(tmp_path):
     path.write_text("[defaults]\nseeds = { mujoco = 2 }\n[[tables.a.parts]]\ndatasets = ['antmaze']\n")
     with pytest.raises(UsageError, match=r"no number of seeds for antmaze data under defaults\.seeds: mujoco"):
         load_definitions(path).wanted(Choice())
+
+
+def test_data_sets_come_in_the_order_they_are_named_in():
+    named = ["walker2d-medium-v2", "antmaze", "hopper-medium-v2"]
+    runs = in_order(load_definitions().wanted(Choice(tables=["2"], datasets=named)))
+    order = list(dict.fromkeys(spec.dataset for spec in runs))
+    assert (order[0], order[-1]) == (named[0], named[-1]) and len(order) == 8
+    assert all(name.startswith("antmaze") for name in order[1:-1])

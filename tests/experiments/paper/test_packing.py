@@ -58,3 +58,13 @@ def test_128_runs_of_td3_bc_take_what_the_issue_says():
     """About 18 minutes on an H200, evaluation apart."""
     seconds = ESTIMATE.seconds(RunSpec("hopper-medium-v2"), 128)
     assert 17 * 60 < seconds < 25 * 60
+
+
+def test_estimates_of_fused_kernels_learn_from_groups_that_used_them():
+    spec, plain, fused = RunSpec("hopper-medium-v2"), Estimate(Index()), Estimate(Index(), fused=True)
+    assert fused.seconds(spec, 128) < 0.75 * plain.seconds(spec, 128)
+    slow = {"runs_together": 128, "seconds_per_update": 20e-6, "group_seconds": 2600.0}
+    index = index_of([row("a", step, versions='{"kernels": "fused"}', **slow) for step in range(14)])
+    assert {group.kernels for group in index.groups.values()} == {"fused"}
+    assert Estimate(index, fused=True).seconds(spec, 128) > 2 * fused.seconds(spec, 128)
+    assert Estimate(index).seconds(spec, 128) < 1.2 * plain.seconds(spec, 128)

@@ -98,6 +98,8 @@ class PaperRun(Chosen):
 class PaperStatus(Chosen):
     """What is done, what is left, and how many device hours that will take."""
 
+    fused: bool = False
+    """What is left is trained with fused kernels."""
     json: bool = False
     """As JSON."""
 
@@ -105,7 +107,8 @@ class PaperStatus(Chosen):
         from rewind.experiments.paper.status import Sizes, status, status_text
 
         definitions, wanted = self.read()
-        figures = status(definitions, wanted, self.out, Sizes(self.group_minutes * 60, self.runs_per_group))
+        sizes = Sizes(self.group_minutes * 60, self.runs_per_group, fused=self.fused)
+        figures = status(definitions, wanted, self.out, sizes)
         print(_json(figures) if self.json else status_text(figures))
 
 

@@ -25,6 +25,7 @@ class Sizes:
     runs_per_group: int
     device: str = "gpu"
     cores: int | None = None
+    fused: bool = False
 
 
 def status(
@@ -35,7 +36,7 @@ def status(
     done: wanted runs that are finished; hours_left: of the device; hours_spent: on all groups in the folder
     """
     index = read_index(out)
-    estimate = Estimate(index, sizes.device, definitions.defaults.points, sizes.cores)
+    estimate = Estimate(index, sizes.device, definitions.defaults.points, sizes.cores, fused=sizes.fused)
     every = in_order(wanted)
     figures = {**_counts(every, index, estimate, sizes), "hours_spent": index.seconds / 3600}
     figures["begun"] = [
