@@ -116,6 +116,14 @@ def test_what_the_paper_lacks_is_shown_once_it_was_run():
     assert reuse.lines[-1].head == "Mean of 1" and "[" in reuse.lines[-1].cells[0].text
 
 
+def test_runs_of_different_agents_are_never_one_mean():
+    tables = beyond_tables(results(tables=("rebuilt",), effect=lambda spec: 50.0 * (spec.algorithm == "iql")))
+    rebuilt = next(table for table in tables if table.caption.startswith("Do rebuilt sets"))
+    td3_bc, iql = (cell(rebuilt, "hopper-medium", f"{name}, Baseline, β 1.0").text for name in ("TD3+BC", "IQL"))
+    assert td3_bc.endswith("(4)") and iql.endswith("(4)")
+    assert float(iql.split()[0]) - float(td3_bc.split()[0]) > 40
+
+
 def test_costs_are_shown_as_measured_or_as_missing(tmp_path):
     measured = tmp_path / "cost.json"
     measured.write_text(

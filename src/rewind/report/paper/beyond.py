@@ -13,7 +13,7 @@ from rewind.experiments.paper.definitions import Choice, Definitions, load_defin
 from rewind.experiments.paper.definitions import Table as Definition
 from rewind.experiments.paper.specs import RunSpec
 from rewind.report.document import Cell, Line, Table
-from rewind.report.paper.methods import LABELS, Method, paper_sets, short
+from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, paper_sets, short
 from rewind.report.paper.runs import Array, Results, Run, scores_of
 from rewind.statistics import bootstrap, deviation, mean
 
@@ -78,6 +78,7 @@ def _described(spec: RunSpec) -> dict[str, Any]:
     known = known_entry(spec.dataset)
     settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
     return {
+        "algorithm": spec.algorithm,
         "sampler": spec.sampler,
         "beta": spec.beta,
         "reuse": spec.reuse,
@@ -123,10 +124,10 @@ def _cell(scores: Array | None) -> Cell:
 
 
 def _order(variant: Variant) -> list[tuple[float, str]]:
-    """Samplers in the paper's order, numbers by size."""
-    order = list(LABELS)
+    """Agents and samplers in the paper's order, numbers by size."""
+    orders = {"algorithm": list(ALGORITHMS), "sampler": list(LABELS)}
     return [
-        (order.index(value) if name == "sampler" else value if isinstance(value, (int, float)) else 0.0, str(value))
+        (orders[name].index(value) if name in orders else value if isinstance(value, (int, float)) else 0.0, str(value))
         for name, value in variant
     ]
 
@@ -134,7 +135,9 @@ def _order(variant: Variant) -> list[tuple[float, str]]:
 def _name(variant: Variant) -> str:
     told = []
     for name, value in variant:
-        if name == "sampler":
+        if name == "algorithm":
+            told.append(ALGORITHMS[value])
+        elif name == "sampler":
             told.append(LABELS[value])
         elif name == "stagger":
             told.append("staggered" if value else "from the end")
