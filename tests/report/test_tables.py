@@ -5,8 +5,9 @@ import pytest
 from rewind.report.document import Fold, Table
 from rewind.report.paper.beyond import beyond_tables
 from rewind.report.paper.cost import cost_table, read_costs
+from rewind.report.paper.report import _mixed_kernels
 from rewind.report.paper.runs import Results, runs_of
-from rewind.report.paper.summary import curves, profiles, suite_tables
+from rewind.report.paper.summary import UNEQUAL, curves, profiles, suite_tables, unequal
 from rewind.report.paper.tables import paper_table, paper_tables
 from rewind.statistics import deviation
 
@@ -89,6 +90,22 @@ def test_suites_are_summed_up_with_intervals(partial):
     assert line.cells[2].text.startswith("0.00") and line.cells[3].text == "1 of 9"  # far below the baseline
     baseline = next(line for line in tables[0].lines if line.head == "Baseline")
     assert baseline.cells[2].text == ""
+
+
+def test_methods_summed_up_over_different_data_sets_are_warned_of(partial):
+    assert unequal(partial) == []
+    more = results(keep=lambda spec: spec.dataset == "rewind/hopper-medium-v0" or spec.sampler == "baseline")
+    assert unequal(more) == [UNEQUAL]
+
+
+def test_runs_with_and_without_fused_kernels_on_one_data_set_are_named():
+    fused = '{"kernels": "fused"}'
+    found = rows(datasets=["hopper-medium-v2", "walker2d-medium-v2"])
+    told = [{**row, "versions": fused if row["sampler"] == "tr" else row["versions"]} for row in found]
+    (sentence,) = _mixed_kernels(Results(runs_of([row for row in told if "hopper" in row["dataset"]])))
+    assert sentence.startswith("On hopper-medium (TD3+BC) some runs were trained with fused kernels")
+    assert _mixed_kernels(Results(runs_of(found))) == []
+    assert _mixed_kernels(Results(runs_of([{**row, "versions": fused} for row in found]))) == []
 
 
 def test_charts_hold_what_was_run(partial):

@@ -12,7 +12,7 @@ from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Sec
 from rewind.report.paper import beyond, claims, summary, tables
 from rewind.report.paper.cost import Cost, cost_table
 from rewind.report.paper.differences import differences_table, directions_table, figure_3, table_4
-from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, source
+from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, short, source
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
 
@@ -46,7 +46,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
         "From `rewind bench train`: all five side by side in one run of one engine, the median of several turns."
     )
     found = claims.judge(results, costs[0] if costs else None)
-    notice = _other_protocol(results)
+    notice = [*_other_protocol(results), *_mixed_kernels(results)]
     judged: list[Block] = [
         *notice,
         claims.counted(found),
@@ -54,7 +54,8 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
         f"{claims.RULE} {claims.COST_RULE}",
     ]
     shown: list[Block] = [*notice, *([REBUILT] if results.data == "rewind" else [])]
-    overall: list[Block] = [summary.RULE, Chart("profiles", "Performance profile:", "Suite", "score", "share of runs")]
+    profiles = Chart("profiles", "Performance profile:", "Suite", "score", "share of runs")
+    overall: list[Block] = [summary.RULE, *summary.unequal(results), profiles]
     extra = beyond.beyond_tables(results)
     sections = [
         Section("claims", "Claims", judged),
@@ -73,6 +74,20 @@ def _other_protocol(results: Results) -> list[Block]:
     """Said before any number that could be taken for a result by the paper's protocol."""
     different = results.protocol.against(Protocol())
     return [f"No run here has the paper's settings; those shown have {different}."] if different else []
+
+
+def _mixed_kernels(results: Results) -> list[Block]:
+    """Said where runs that are held against each other were computed in two ways."""
+    kernels: dict[tuple[str, str], set[bool]] = {}
+    for run in results.runs:
+        fused = json.loads(run.row["versions"]).get("kernels") == "fused"
+        kernels.setdefault((run.dataset, run.algorithm), set()).add(fused)
+    mixed = [
+        f"{short(dataset)} ({ALGORITHMS[algorithm]})" for (dataset, algorithm), ways in kernels.items() if len(ways) > 1
+    ]
+    if not mixed:
+        return []
+    return [f"On {', '.join(mixed)} some runs were trained with fused kernels (bfloat16 products), others without."]
 
 
 def _own_sections(results: Results) -> list[Section]:

@@ -20,6 +20,10 @@ RULE = (
     "and with three seeds they are too narrow rather than too wide. A performance profile shows the share of runs that "
     "score more than a threshold."
 )
+UNEQUAL = (
+    "Not every method has runs on the same data sets yet (see their numbers): there, means and profiles of two methods "
+    "do not compare, only how often each beats the baseline does."
+)
 RESAMPLES = 2000  # for charts: hundreds of intervals, of which nobody reads the last digit
 
 
@@ -46,6 +50,16 @@ def suite_tables(results: Results) -> list[Table]:
                 columns = ("Method", "Mean", "Interquartile mean", "Beats the baseline", "Data sets", "Runs")
                 tables.append(Table(f"{SUITES[suite]}, {ALGORITHMS[algorithm]}", columns, found, cards=True))
     return tables
+
+
+def unequal(results: Results) -> list[str]:
+    """A warning where methods of one suite and algorithm are summed up over different data sets."""
+    for suite in SUITES:
+        for algorithm in results.algorithms:
+            found = {tuple(samples(results, suite, algorithm, method)[0]) for method in LABELS}
+            if len(found - {()}) > 1:
+                return [UNEQUAL]
+    return []
 
 
 def _line(results: Results, suite: str, algorithm: str, method: str) -> Line | None:
