@@ -15,13 +15,13 @@ from rewind.experiments.demo import WAYS, _against
 
 
 def test_the_demo_makes_data_trains_all_ways_together_and_draws(tmp_path, capsys):
-    arguments = ["--maze", "umaze", "--trajectories", "60", "--seeds", "2", "--steps", "40", "--episodes", "2"]
+    arguments = ["--maze", "umaze", "--trajectories", "60", "--seeds", "2", "--steps", "51", "--episodes", "2"]
     main(["demo", "--out", str(tmp_path), *arguments, "--batch-size", "8", "--hidden", "8"])
     printed = capsys.readouterr().out
     assert "against uniform" in printed and all(name in printed for name in WAYS)
     results = json.loads((tmp_path / "results.json").read_text())
     assert [row["variant"] for row in results["variants"]] == list(WAYS)
-    assert results["curves"]["TR"][0]["steps"] == list(range(2, 41, 2))
+    assert results["curves"]["TR"][0]["steps"] == list(range(2, 53, 2))  # TD3+BC learns in twos
     assert len(load(tmp_path / "data.npz")) == 60
     assert load_policy(tmp_path / "policies/007").environment == "rewind/PointMaze-umaze-v0"
     for name in ("demo_curves.png", "demo_paths.svg"):
@@ -36,8 +36,14 @@ def test_what_was_found_is_said_for_better_or_worse():
     assert "one seed tells nothing" in _against(uniform[:1], "TR", uniform[:1])
 
 
-@pytest.mark.parametrize(("option", "value"), [("seeds", "0"), ("steps", "10"), ("noise", "-1"), ("data-seed", "-1")])
+@pytest.mark.parametrize(("option", "value"), [("seeds", "0"), ("steps", "39"), ("noise", "-1"), ("data-seed", "-1")])
 def test_what_makes_no_demo_is_refused_at_once(capsys, option, value):
     with pytest.raises(SystemExit):
         main(["demo", f"--{option}", value])
     assert f"--{option} is {value}" in capsys.readouterr().err
+
+
+def test_mazes_for_data_are_no_mazes_for_the_demo(capsys):
+    with pytest.raises(SystemExit):
+        main(["demo", "--maze", "large-data"])
+    assert "large-data" in capsys.readouterr().err

@@ -35,7 +35,7 @@ POINTS = 20  # evaluations on the way
 
 def run_demo(command: Demo) -> None:
     """Make the data, train, print, draw."""
-    least = {"seeds": 1, "steps": POINTS, "trajectories": 1, "batch_size": 1, "episodes": 1, "noise": 0, "data_seed": 0}
+    least = {"seeds": 1, "steps": 2 * POINTS, "trajectories": 1, "batch_size": 1, "episodes": 1, "noise": 0, "data_seed": 0}
     for name, smallest in least.items():
         if getattr(command, name) < smallest:
             given = f"--{name.replace('_', '-')} is {getattr(command, name)}"
@@ -49,9 +49,9 @@ def run_demo(command: Demo) -> None:
     environment = data.notes["environment"]
     print(f"TD3+BC, {len(runs)} runs of {command.steps:,} steps. Episodes that get from the start to the goal, in %:\n")
     judge = Telling(Scorer(environment, command.episodes), names)
-    every = max(1, command.steps // POINTS)
-    at = tuple(evaluation_steps(command.steps, every))
-    steps = command.steps + command.steps % 2
+    steps = command.steps + command.steps % 2  # TD3+BC learns in twos
+    every = steps // POINTS // 2 * 2
+    at = tuple(evaluation_steps(steps, every))
     trained = train(data, runs, judge, steps=steps, batch_size=command.batch_size, evaluate_at=at, log_every=every)
     found = variants(trained, names)
     rows = scores(found)

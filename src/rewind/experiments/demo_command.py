@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rewind.errors import require
 
@@ -14,8 +15,8 @@ class Demo:
 
     out: Path = Path("demo")
     """Folder for pictures, results, data and policies."""
-    maze: str = "large"
-    """umaze, medium or large."""
+    maze: Literal["umaze", "medium", "large"] = "large"
+    """AntMaze's, in small."""
     trajectories: int = 1000
     """How many the data has: a point mass from anywhere to anywhere, rewarded only where it crosses the goal."""
     noise: float = 1.0

@@ -76,5 +76,5 @@ def find_rows(folder: Path) -> list[Row]:
         raise DataError(f"the runs in {folder} were trained without a simulator: they have no scores to report")
     raise DataError(
         f"nothing to report in {folder}: expected groups/*.jsonl or results.parquet (rewind paper run), or "
-        "results.json (rewind train)"
+        "config.json and results.json (rewind train, once it has finished)"
     )
