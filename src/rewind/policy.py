@@ -62,6 +62,12 @@ class Policy:
             shapes = [array.shape for array in (self.mean, self.scale, *self.weights, *self.biases)]
             raise DataError(f"the layers of this policy do not fit each other: {shapes}")
 
+    def __repr__(self) -> str:
+        """Its name and sizes; the numbers are thousands."""
+        sizes = ", ".join(str(len(bias)) for bias in self.biases[:-1])
+        name = self.provenance.get("name", "no name")
+        return f"Policy({name}: {self.observation_size} observations, hidden ({sizes}), {self.action_size} actions)"
+
     @property
     def observation_size(self) -> int:
         return len(self.mean)
@@ -144,7 +150,9 @@ def _read_about(folder: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         inside = sorted(str(found.parent) for found in folder.glob("policies/*/policy.json"))
-        hint = f"; there are {len(inside)} inside it, the first is {inside[0]}" if inside else ""
+        hint = f"; there are {len(inside)} inside it, the first is {inside[0]}" if inside else (
+            ": expected a folder with policy.json and policy.npz, such as runs/hopper/policies/000"
+        )  # fmt: skip
         raise DataError(f"no policy in {folder}{hint}") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error

@@ -219,6 +219,11 @@ def test_a_saved_policy_acts_as_the_agent_to_a_millionth(algorithm, tmp_path):
     assert policy.provenance["note"] == "x"
 
 
+def test_a_policy_is_shown_by_its_sizes_not_by_its_numbers():
+    policy = rewind.Policy([np.ones((3, 8)), np.ones((8, 2))], [np.zeros(8), np.zeros(2)], np.zeros(3), np.ones(3))
+    assert repr(policy) == "Policy(no name: 3 observations, hidden (8), 2 actions)"
+
+
 def test_a_saved_policy_needs_numpy_alone(tmp_path):
     policy = rewind.Policy([np.eye(3, 2)], [np.zeros(2)], np.zeros(3), np.ones(3))
     policy.save(tmp_path)
@@ -232,7 +237,7 @@ def test_a_saved_policy_needs_numpy_alone(tmp_path):
 
 
 def test_what_is_no_policy_is_said_clearly(tmp_path):
-    with pytest.raises(rewind.DataError, match="no policy in"):
+    with pytest.raises(rewind.DataError, match=r"no policy in .*expected a folder with policy\.json"):
         rewind.load_policy(tmp_path)
     policy = rewind.Policy([np.ones((3, 2))], [np.zeros(2)], np.zeros(3), np.ones(3))
     policy.save(tmp_path / "policies/000")

@@ -35,7 +35,15 @@ POINTS = 20  # evaluations on the way
 
 def run_demo(command: Demo) -> None:
     """Make the data, train, print, draw."""
-    least = {"seeds": 1, "steps": 2 * POINTS, "trajectories": 1, "batch_size": 1, "episodes": 1, "noise": 0, "data_seed": 0}
+    least = {
+        "seeds": 1,
+        "steps": 2 * POINTS,
+        "trajectories": 1,
+        "batch_size": 1,
+        "episodes": 1,
+        "noise": 0,
+        "data_seed": 0,
+    }
     for name, smallest in least.items():
         if getattr(command, name) < smallest:
             given = f"--{name.replace('_', '-')} is {getattr(command, name)}"
