@@ -65,6 +65,10 @@ def test_each_problem_is_found_and_good_data_has_none():
     assert {"few trajectories", "equal lengths", "missing successors"} <= kinds(
         from_d4rl(flat_log([4, 4], [True, False], successors=False))
     )
+    assert "no ends" in kinds(from_d4rl(flat_log([9], [False], successors=False)))
+    assert "no ends" not in kinds(from_d4rl(flat_log([9], [True], successors=False)))
+    choices = np.zeros(good.rows, np.int64)
+    assert "not for our agents" in kinds(replace(good, actions=choices))
     assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
 
 

@@ -137,7 +137,7 @@ def test_a_text_file_with_the_name_of_an_hdf5_file(tmp_path):
 def test_a_missing_key(write, key):
     log = flat_log([3, 4], [True, False])
     del log[key]
-    with pytest.raises(DataError, match=rf"x\.hdf5: missing {key}; the file has: .*timeouts"):
+    with pytest.raises(DataError, match=rf"x\.hdf5: missing {key}; the data has: .*timeouts"):
         load(write(log))
 
 
@@ -160,6 +160,13 @@ def test_a_group_where_an_array_should_be(write):
         load(write(log))
 
 
+def test_missing_terminals_are_explained(write):
+    log = flat_log([3, 4], [True, False])
+    del log["terminals"]
+    with pytest.raises(DataError, match=r"missing terminals; the data has: .*rewards.*where an episode really ended"):
+        load(write(log))
+
+
 def test_names_that_lead_nowhere(tmp_path):
     with pytest.raises(DataError, match=r"no file .*x\.hdf5"):
         load(tmp_path / "x.hdf5")
@@ -170,7 +177,7 @@ def test_names_that_lead_nowhere(tmp_path):
     with pytest.raises(DataError, match="is a folder, but no Minari data set"):
         load(tmp_path)
     (tmp_path / "x.csv").write_text("1,2")
-    with pytest.raises(DataError, match=r"unknown kind of file '\.csv'"):
+    with pytest.raises(DataError, match=r"unknown kind of file '\.csv'.*a log of your own"):
         load(tmp_path / "x.csv")
     with pytest.raises(DataError, match="cannot read trajectories from int"):
         load(3)

@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.data.checks import CHUNK_ROWS, check_finite, storage_array
+from rewind.data.checks import CHUNK_ROWS, check_finite, missing_columns, storage_array
 from rewind.data.jumps import jumps
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, unknown_name
@@ -155,7 +155,7 @@ def _merge(log: _Log, ends: Array) -> int:
 def _required(data: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Array]:
     missing = [key for key in keys if key not in data]
     if missing:
-        raise DataError(f"missing {', '.join(missing)}; the data has: {', '.join(sorted(map(str, data))) or 'nothing'}")
+        raise missing_columns(missing, data)
     flat = {key: storage_array(key, data[key]) for key in keys}
     rows = len(flat["rewards"])
     if rows == 0:

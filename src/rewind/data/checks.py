@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,19 @@ def storage_array(name: str, value: object, always_float: bool = False) -> Array
         with np.errstate(over="ignore"):  # what becomes infinite is reported by check_finite
             return np.ascontiguousarray(array, dtype=np.float32)
     return np.ascontiguousarray(array)
+
+
+def missing_columns(missing: Iterable[str], there: Iterable[object]) -> DataError:
+    """The error for flat data that lacks columns; what the flags mean, where they are what is missing."""
+    absent = list(missing)
+    hint = (
+        ": terminals are True where an episode really ended (all False if none did), timeouts where it was only cut"
+        if absent == ["terminals"]
+        else ""
+    )
+    return DataError(
+        f"missing {', '.join(absent)}; the data has: {', '.join(sorted(map(str, there))) or 'nothing'}{hint}"
+    )
 
 
 def check_lengths(value: object, rows: int) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.data.boundaries import Boundaries, from_d4rl
-from rewind.data.checks import CHUNK_ROWS
+from rewind.data.checks import CHUNK_ROWS, missing_columns
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, require
 from rewind.files import whole_file
@@ -51,7 +51,7 @@ def load_hdf5(
             if "next_observations" in file:
                 columns["next_observations"] = file["next_observations"]
             if _missing(columns):
-                raise DataError(f"missing {_missing(columns)}; the file has: {', '.join(sorted(file)) or 'nothing'}")
+                raise missing_columns(_missing(columns), file)
             return from_d4rl(
                 columns,
                 name or path.stem,
@@ -68,8 +68,8 @@ def load_hdf5(
         raise DataError(f"{path} is not a readable HDF5 file (cut, damaged, or something else): {error}") from error
 
 
-def _missing(columns: dict[str, Any]) -> str:
-    return ", ".join(key for key in COLUMNS if key not in columns)
+def _missing(columns: dict[str, Any]) -> list[str]:
+    return [key for key in COLUMNS if key not in columns]
 
 
 def _column(file: Any, key: str) -> Array:

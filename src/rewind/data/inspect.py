@@ -161,6 +161,7 @@ def find_problems(data: Trajectories, values: dict[str, Array]) -> list[Problem]
     """Each kind at most once, in the order in which they matter to a replay memory."""
     count = len(data)
     found = [
+        _no_ends(data),
         _missing_successors(data),
         _single_steps(data),
         Problem(
@@ -177,11 +178,33 @@ def find_problems(data: Trajectories, values: dict[str, Array]) -> list[Problem]
         if count > 1 and (data.lengths == data.lengths[0]).all()
         else None,
         _ties(values, count),
+        _no_vectors(data),
         _wide_actions(data.actions),
         _constant_columns(data.observations),
         _duplicates(data),
     ]
     return [problem for problem in found if problem is not None]
+
+
+def _no_ends(data: Trajectories) -> Problem | None:
+    if len(data) > 1 or data.rows == 1 or data.terminated[0] or data.notes.get("boundaries") != "flags":
+        return None
+    return Problem(
+        "no ends",
+        f"no flag ends a trajectory, so all {data.rows:,} rows are one; if they are several, set timeouts where they "
+        "were cut, or look for jumps: boundaries flags+jump",
+    )
+
+
+def _no_vectors(data: Trajectories) -> Problem | None:
+    """What every memory plays, but the agents here cannot learn from."""
+    parts = {"observations": data.observations, "actions": data.actions}
+    wrong = [f"{name} of shape {array.shape[1:]}" for name, array in parts.items() if array.ndim != 2]
+    if data.actions.dtype.kind != "f":
+        wrong.append("whole numbers as actions")
+    if not wrong:
+        return None
+    return Problem("not for our agents", f"{', '.join(wrong)}: rewind train takes vectors, with continuous actions")
 
 
 def _missing_successors(data: Trajectories) -> Problem | None:

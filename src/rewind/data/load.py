@@ -76,7 +76,10 @@ def _load_named(name: str, rule: dict[str, Any], keys: Sequence[str] | None) -> 
         known = entry_of_file(path.name)
         return load_hdf5(path, **rule) if known is None else _load_catalogued(path, known, rule)
     if path.is_file():
-        raise DataError(f"{path}: unknown kind of file '{kind}'; known: .hdf5, .h5, .npz, and Minari folders")
+        raise DataError(
+            f"{path}: unknown kind of file '{kind}'; known: .hdf5, .h5, .npz, and Minari folders. "
+            "How a table of steps becomes one: docs/data.md, a log of your own"
+        )
     if path.is_absolute():
         raise DataError(f"no file or folder {path}")
     if "/" in name:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.data.boundaries import Boundaries, from_d4rl
-from rewind.data.checks import check_lengths
+from rewind.data.checks import check_lengths, missing_columns
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file
@@ -72,7 +72,7 @@ def _from_arrays(
         return found
     missing = [key for key in ("observations", "actions", "rewards") if key not in data]
     if missing:
-        raise DataError(f"missing {', '.join(missing)}; the file has: {', '.join(sorted(data))}")
+        raise missing_columns(missing, data)
     lengths = check_lengths(data["lengths"], len(data["observations"]))
     last = np.cumsum(lengths) - 1
     return Trajectories(
