@@ -140,3 +140,11 @@ def test_an_incomplete_state_is_refused_and_changes_nothing(factory):
     with pytest.raises(UsageError, match="expected what state_dict"):
         memory.load_state_dict(None)
     assert np.array_equal(memory.plan(9, 2).indices, untouched.plan(9, 2).indices)
+
+
+def test_a_memory_says_what_it_is_and_holds():
+    memory = TrajectoryReplay("uqm_reward", seed=0)
+    assert "empty" in repr(memory)
+    memory.load_offline_dataset(make([4, 2, 5, 3], known=1.0))
+    settings = "priority='uqm_reward', alpha=1.0, reuse='on_finish', stagger=False"
+    assert repr(memory) == f"<TrajectoryReplay({settings}): 4 trajectories, 14 transitions>"

@@ -36,6 +36,13 @@ class Replay(ABC):
         self._last: Plan | None = None  # what feedback without a plan belongs to
         self._warned: set[str] = set()
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self._config().items())
+        store, held = self._store, "empty"
+        if store is not None:
+            held = f"{len(store):,} trajectories, {store.transitions.sum():,} transitions"
+        return f"<{type(self).__name__}({settings}): {held}>"
+
     # Data
 
     def load_offline_dataset(self, dataset: Any) -> None:
