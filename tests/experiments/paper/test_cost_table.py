@@ -34,6 +34,18 @@ def test_all_numbers_of_runs_are_measured_and_only_once(tmp_path, measured):
     assert bench.runs == (1, 128) and len(bench.variants) == 5 and cost_done(TABLE, tmp_path)
 
 
+def test_a_dry_run_names_what_would_be_measured(tmp_path, capsys):
+    pytest.importorskip("tyro")
+    from rewind.cli import main
+
+    arguments = ["paper", "run", "--dry-run", "--tables", "5", "--out", str(tmp_path)]
+    main(arguments)
+    assert capsys.readouterr().out.startswith("table 5: costs")
+    write_json(cost_path(tmp_path), {"device": "gpu", "by_runs": {"1": {}, "128": {}}})
+    main(arguments)
+    assert capsys.readouterr().out == "nothing is left\n"
+
+
 def test_half_a_measurement_is_none(tmp_path, measured):
     write_json(cost_path(tmp_path), {"device": "gpu NVIDIA H200", "by_runs": {"1": {}}})
     assert not cost_done(TABLE, tmp_path)

@@ -82,6 +82,7 @@ class PaperRun(Chosen):
         run_paper(self)
 
     def _show(self) -> None:
+        from rewind.experiments.paper.cost_table import cost_done
         from rewind.experiments.paper.costs import Estimate
         from rewind.experiments.paper.index import read_index
         from rewind.experiments.paper.packing import pack
@@ -91,7 +92,11 @@ class PaperRun(Chosen):
         index = read_index(self.out)
         estimate = Estimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
-        print(plan_text(list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group)), estimate))
+        groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))
+        tables = [definitions.tables[name] for name in wanted]
+        costs = [each.name for each in tables if each.kind == "cost" and not cost_done(each, self.out)]
+        lines = [f"table {name}: costs, which `rewind bench train` measures" for name in costs]
+        print("\n".join([plan_text(groups, estimate), *lines] if groups or not costs else lines))
 
 
 @dataclass

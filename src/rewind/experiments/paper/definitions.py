@@ -113,10 +113,11 @@ class Definitions:
     def _datasets(self, choice: Choice, there: set[str]) -> list[str]:
         """The names that the choice means, each of which some table must want."""
         found: list[str] = []
+        where = f"known: those of `rewind data list` that a chosen table wants, and {', '.join(SUITES)}"
         for name in choice.datasets or ():
             meant = [name] if name in there else [each for each in data_names([name], choice.data) if each in there]
             if not meant:
-                raise unknown_name("data set", name, {*there, *SUITES}, where="`rewind paper list` shows the tables")
+                raise unknown_name("data set", name, {*there, *SUITES}, where=where)
             found += meant
         return list(dict.fromkeys(found))
 
