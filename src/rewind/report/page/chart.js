@@ -46,7 +46,7 @@ function path(xs, ys) {
 
 function draw(series, width, titles) {
   const height = Math.max(240, Math.min(420, width * 0.55));
-  const frame = { left: 52, right: width - 14, top: 12, bottom: height - 42 };
+  const frame = { left: 52, right: width - 20, top: 12, bottom: height - 42 };
   const range = bounds(series);
   const scale = ([low, high], from, to) => (value) => value === null ? null : from + (value - low) / (high - low || 1) * (to - from);
   const x = scale(range.x, frame.left, frame.right), y = scale(range.y, frame.bottom, frame.top);

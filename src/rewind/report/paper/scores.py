@@ -10,9 +10,9 @@ from rewind.report.paper.runs import Results, Run, scores_of
 from rewind.statistics import bootstrap, deviation, improvement, interval
 
 NOTE = (
-    "Score: mean of five evaluations at a run's end, 1000 steps apart, then of the runs, with their standard deviation "
-    "and the 95% bootstrap interval of the mean. Best: of the best evaluation, which nobody without a simulator could "
-    "have chosen."
+    "Score: mean of five evaluations at a run's end, 1000 steps apart (fewer where it was shorter), then of the runs, "
+    "with their standard deviation and the 95% bootstrap interval of the mean. Best: of the best evaluation, which "
+    "nobody without a simulator could have chosen."
 )
 
 
