@@ -81,6 +81,14 @@ def test_a_page_without_anything_to_draw_says_so(browser, tmp_path):
     assert "nothing to draw" in browser.do(f"document.querySelector('{CURVES}').textContent")
 
 
+def test_a_single_evaluation_is_a_point(browser, tmp_path):
+    made = rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0])
+    write_jsonl(tmp_path / "groups" / "group.jsonl", [row for row in made if row["step"] == row["steps"]])
+    main(["report", str(tmp_path)])
+    browser.open(tmp_path / "report.html")
+    assert browser.do(f"document.querySelectorAll('{CURVES} circle.alone').length") == len(browser.do(DRAWN)) > 0
+
+
 def test_another_data_set_draws_other_curves(browser, page):
     browser.open(page)
     before = browser.do(PATHS)

@@ -35,7 +35,8 @@ function bounds(series) {
   const values = (...names) => series.flatMap((one) => names.flatMap((name) => one[name])).filter((v) => v !== null);
   const x = values("x"), y = values("y", "low", "high");
   const margin = (Math.max(...y) - Math.min(...y)) * 0.05 || 1;
-  return { x: [Math.min(...x), Math.max(...x)], y: [Math.min(...y) - margin, Math.max(...y) + margin] };
+  const first = Math.min(...x), last = Math.max(...x);
+  return { x: [first < last ? first : 0, last], y: [Math.min(...y) - margin, Math.max(...y) + margin] };
 }
 
 // A path through the points that have a value.
@@ -68,8 +69,11 @@ function draw(series, width, titles) {
       root.append(svg("path", { class: "band", d: `M${around}Z`, fill: stroke }));
     }
   }
-  for (const one of series)
+  for (const one of series) {
     root.append(svg("path", { class: "series", "data-method": one.label, d: `M${path(one.x.map(x), one.y.map(y))}`, ...look(one.place) }));
+    if (one.x.length === 1) // no line to see
+      root.append(svg("circle", { class: "alone", cx: x(one.x[0]), cy: y(one.y[0]), r: 4, fill: look(one.place).stroke }));
+  }
   const cursor = svg("line", { class: "cursor", y1: frame.top, y2: frame.bottom, visibility: "hidden" });
   root.append(cursor);
   return { root, cursor, x, invert: (px) => range.x[0] + (px - frame.left) / (frame.right - frame.left) * (range.x[1] - range.x[0]) };

@@ -59,8 +59,9 @@ function panel(root) {
   }
 
   function legend() {
-    const last = (one) => `${described(one, one.y.length - 1, digits)} (${one.runs} run${one.runs === 1 ? "" : "s"})`;
-    part("legend").replaceChildren(...shown.map((one) => node("li", {}, swatch(one.place), node("span", {}, name === "curves" ? last(one) : `${one.label} (${one.runs} runs)`))));
+    const counted = (told, one) => `${told} (${one.runs} run${one.runs === 1 ? "" : "s"})`;
+    const last = (one) => counted(described(one, one.y.length - 1, digits), one);
+    part("legend").replaceChildren(...shown.map((one) => node("li", {}, swatch(one.place), node("span", {}, name === "curves" ? last(one) : counted(one.label, one)))));
   }
 
   function numbers() {

@@ -133,7 +133,8 @@ def profiles(results: Results) -> dict[str, Any]:
 
 def _profiles(tasks: dict[str, Sample]) -> list[Any]:
     scores = np.concatenate([task for sample in tasks.values() for task in sample])
-    thresholds = np.linspace(min(0.0, float(scores.min())), float(scores.max()), 51).round(1)
+    above = np.ceil(10 * float(scores.max())) / 10  # not below the best run, so that every profile ends at 0
+    thresholds = np.linspace(min(0.0, float(scores.min())), above, 51).round(1)
     return [
         _series(
             LABELS[method],
