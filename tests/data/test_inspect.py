@@ -10,6 +10,7 @@ from logs import ant_log, flat_log
 from rewind.data import from_d4rl, save_npz
 from rewind.data.commands import Inspect
 from rewind.data.inspect import QUALITY, inspect, text
+from rewind.errors import UsageError
 
 
 def kinds(data):
@@ -92,6 +93,13 @@ def test_the_command_prints_writes_and_draws(tmp_path, capsys):
     figures = json.loads((tmp_path / "x.json").read_text())
     assert figures["trajectories"] == 3 and figures["auto"]["label"] == "dense"
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_of_an_unknown_kind_is_refused(tmp_path):
+    pytest.importorskip("matplotlib")
+    save_npz(from_d4rl(flat_log([3, 1, 5], [True, False, False])), tmp_path / "x.npz")
+    with pytest.raises(UsageError, match=r"x\.foo: a picture is written as \.png"):
+        Inspect(str(tmp_path / "x.npz"), plot=tmp_path / "x.foo").run()
 
 
 def test_one_trajectory_of_one_step_can_be_inspected_and_drawn(tmp_path):

@@ -125,6 +125,11 @@ def test_a_run_that_does_not_get_there_is_counted_and_said():
     assert "Not every run" in finding(result)
 
 
+def test_no_updates_are_not_the_usual_number():
+    with pytest.raises(UsageError, match="0 updates"):
+        Toy(updates=0, plots=False).run()
+
+
 @pytest.mark.parametrize("wrong", [{"seeds": 0}, {"updates": 0}, {"learning_rate": 0.0}, {"learning_rate": 1.5}])
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(UsageError, match="expected"):

@@ -35,7 +35,8 @@ class Toy:
 
     def run(self) -> None:
         # A learning rate that makes no sense is for `learn` to refuse.
-        updates = self.updates or max(1, round(300 / max(self.learning_rate, 1e-3)))
+        usual = max(1, round(300 / max(self.learning_rate, 1e-3)))
+        updates = usual if self.updates is None else self.updates
         result = learn(seeds=self.seeds, updates=updates, learning_rate=self.learning_rate, seed=self.seed)
         print(table(result))
         print(f"\n{finding(result)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,20 @@ from numpy.typing import NDArray
 
 from rewind.data.inspect import QUALITY, Inspection
 from rewind.data.trajectories import Trajectories
-from rewind.errors import require
+from rewind.errors import UsageError, require
 from rewind.files import whole_file
 
 Array = NDArray[Any]
 
 TERMINAL, TIMEOUT = "#2a6f97", "#e09f3e"
 INK = "#333333"
+KINDS = (".png", ".svg", ".pdf")
 
 
 def draw(data: Trajectories, found: Inspection, path: str | os.PathLike[str]) -> None:
     """Write the picture; its kind by the file's ending."""
+    if Path(path).suffix.lower() not in KINDS:
+        raise UsageError(f"{os.fspath(path)}: a picture is written as {', '.join(KINDS)}")
     figure_class = require("matplotlib.figure", "plot").Figure  # no global state, no window
     figure = figure_class(figsize=(15, 4.6), layout="constrained")
     lengths, returns, ranks = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
