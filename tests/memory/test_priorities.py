@@ -75,7 +75,7 @@ def test_auto_takes_average_reward_on_sparse_data_and_says_why(capsys):
     memory.load_offline_dataset(make(np.full(10, 10), rewards=rewards))
     assert memory.choice.priority == "avg_reward" and memory.choice.label == "sparse"
     assert memory.choice.share == pytest.approx(0.96)
-    assert "96.0% of 100 rewards equal 0" in capsys.readouterr().err
+    assert "the commonest reward, 0, is 96.0% of 100" in capsys.readouterr().err
     assert not memory.dynamic
 
 

@@ -299,7 +299,7 @@ def _facts(found: Inspection) -> list[str]:
         "observations": found.observations,
         "actions": found.actions,
         "memory": f"{found.megabytes:,.1f} MB",
-        "rewards": f"{found.rewards.its_share:.1%} equal {found.rewards.most_frequent:g}, "
+        "rewards": f"the commonest, {found.rewards.most_frequent:g}, is {found.rewards.its_share:.1%} of them, "
         f"{found.rewards.nonzero_share:.1%} are not 0, {found.rewards.different:,} different values",
         **{key.replace("_", " "): _note(value) for key, value in found.notes.items()},
     }

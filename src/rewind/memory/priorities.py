@@ -109,7 +109,7 @@ def choose(data: Trajectories, label: str | None = None) -> Choice:
     """
     values, counts = np.unique(data.rewards, return_counts=True)
     share, value = float(counts.max() / counts.sum()), float(values[counts.argmax()])
-    measured = f"{share:.1%} of {data.rows:,} rewards equal {value:g} ({len(values):,} different values)"
+    measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({len(values):,} different values)"
     if label is None:
         label = "sparse" if share >= SPARSE_SHARE else "dense"
         because = f"{measured}, so rewards are {label} (sparse from {SPARSE_SHARE:.0%})"
