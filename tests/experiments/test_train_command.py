@@ -139,12 +139,16 @@ def test_one_priority_and_one_beta_may_be_called_so(points, tmp_path):
     assert (described["sampler"]["name"], described["agent"]["beta"]) == ("uqm_reward", 0.75)
 
 
-def test_numbers_are_swept_and_shapes_set(points, tmp_path):
+def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):
     run("--dataset", points, "--algorithm", "edac", "--set", "eta=0,1", "ensemble=3", "--steps", "4",
         "--env", "none", "--out", tmp_path / "run", *TINY)  # fmt: skip
     runs = json.loads((tmp_path / "run/config.json").read_text())["config"]["runs"]
     assert [each["agent"]["eta"] for each in runs] == [0.0, 1.0]
     assert {each["agent"]["ensemble"] for each in runs} == {3}
+    found = json.loads((tmp_path / "run/results.json").read_text())
+    mean = np.mean([each["td_error"] for each in found["runs"] if "eta 0" in each["name"]])
+    assert found["variants"][0]["td_error"] == pytest.approx(mean)
+    assert f"policies/000 ({found['runs'][0]['name']}) ... 001 (" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from rewind.training.results import (
     scores,
     variants,
 )
-from rewind.training.scoring import Diagnoser, Scorer, Telling
+from rewind.training.scoring import DIAGNOSED, Diagnoser, Scorer, Telling
 from rewind.training.train import find_device
 
 POINTS = 20  # of the curve, by default
@@ -206,7 +206,9 @@ def report(
     for path in (out / "results.json", *([command.output.json] if command.output.json else [])):
         write_json(path, results)
         print(f"wrote {path}")
-    print(f"policies: {folders[0]} ... {folders[-1].name}" if len(folders) > 1 else f"policy: {folders[0]}")
+    first, last = (f"({trained[place].run.name})" for place in (0, -1))
+    several = len(folders) > 1
+    print(f"policies: {folders[0]} {first} ... {folders[-1].name} {last}" if several else f"policy: {folders[0]}")
 
 
 def _run_figures(result: Trained, folder: Path) -> dict[str, Any]:
@@ -216,6 +218,7 @@ def _run_figures(result: Trained, folder: Path) -> dict[str, Any]:
     if len(scored.steps):
         figures |= {"score": scored.score, "last": scored.last, "best": scored.best}
         figures["curve"] = {"steps": scored.steps.tolist(), "scores": scored.values.tolist()}
+    figures |= {name: found.last for name in DIAGNOSED if len((found := curve(result, name)).steps)}
     readable: dict[str, Any] = plain(figures)
     return readable
 
