@@ -23,7 +23,7 @@ class Report:
     """Write one HTML page, which needs nothing else, from a folder of results."""
 
     folder: Path
-    """Of `rewind paper run`, or of `rewind train` (or a folder of such folders)."""
+    """Of `rewind paper run`, or of `rewind train` in a simulator (or a folder of such folders)."""
     out: Path | None = None
     """The page; default: report.html in the folder."""
     markdown: Path | None = None
@@ -73,7 +73,10 @@ def find_rows(folder: Path) -> list[Row]:
     if rows:
         return rows
     if trained:
-        raise DataError(f"the runs in {folder} were trained without a simulator: they have no scores to report")
+        raise DataError(
+            f"the runs in {folder} were trained without a simulator: they have no scores to report; what they are "
+            f"against the data is in {trained[0] / 'results.json'}"
+        )
     raise DataError(
         f"nothing to report in {folder}: expected groups/*.jsonl or results.parquet (rewind paper run), or "
         "config.json and results.json (rewind train, once it has finished)"
