@@ -131,6 +131,7 @@ class Paper:
         Annotated[paper_commands.PaperRun, command("run")]
         | Annotated[paper_commands.PaperStatus, command("status")]
         | Annotated[paper_commands.PaperCollect, command("collect")]
+        | Annotated[paper_commands.PaperAside, command("aside")]
         | Annotated[paper_commands.PaperList, command("list")]
         | Annotated[paper_commands.PaperSettings, command("settings")]
         | Annotated[paper_commands.PaperBeside, command("beside")]

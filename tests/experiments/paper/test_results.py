@@ -10,7 +10,7 @@ from tests.experiments.paper.small import row
 from rewind import DataError
 from rewind.errors import MissingExtra
 from rewind.experiments.paper import collect as collecting
-from rewind.experiments.paper.collect import collect, gather
+from rewind.experiments.paper.collect import collect, gather, set_aside
 from rewind.experiments.paper.index import read_index
 from rewind.experiments.paper.results import COLUMNS, group_files, read_rows, write_jsonl
 
@@ -124,3 +124,30 @@ main(["paper", "run", "--dry-run", "--tables", "2", "--out", {str(folder)!r}])
 """
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert '"hours_left"' in printed and "3 runs, 4 evaluations" in printed and "rewind/antmaze-umaze-v0" in printed
+
+
+def test_runs_that_are_set_aside_are_in_the_other_folder_and_can_be_trained_anew(folder, tmp_path_factory, monkeypatch):
+    other, before = tmp_path_factory.mktemp("aside"), read_rows(folder)
+    moved = set_aside(folder, other, lambda row: row["run"] == "a")
+    assert [row["run"] for row in moved] == ["a", "a"] and read_rows(other) == moved
+    assert {row["run"] for row in read_rows(folder)} == set(read_index(folder).runs) == {"b", "c"}
+    with pytest.raises(DataError, match="none of these runs"):
+        set_aside(folder, other, lambda row: row["run"] == "a")
+    set_aside(folder, other, lambda row: True)
+    assert read_rows(other) == before and read_rows(folder) == []
+
+
+def test_setting_aside_that_is_stopped_loses_nothing(folder, tmp_path_factory, monkeypatch):
+    other, before, calls = tmp_path_factory.mktemp("aside"), read_rows(folder), []
+    real = collecting.write_parquet
+
+    def stopped(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(collecting, "write_parquet", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        set_aside(folder, other, lambda row: row["run"] == "a")
+    assert read_rows(folder) == before and [row["run"] for row in read_rows(other)] == ["a", "a"]

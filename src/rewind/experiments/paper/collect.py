@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rewind.data.lock import only_one
@@ -21,10 +21,24 @@ def collect(folder: Path, more: Iterable[Path] = ()) -> list[Row]:
     added = [row for path in more for row in read_jsonl(path)]
     if not added and not read_rows(folder):
         raise DataError(f"no finished groups in {folder / 'groups'}: there is nothing to collect")
+    return _fold(folder, lambda rows: [*rows, *added])
+
+
+def set_aside(folder: Path, to: Path, which: Callable[[Row], bool]) -> list[Row]:
+    """Move runs to another folder of results; returns their rows. Whenever it is stopped, nothing is lost."""
+    moved = [row for row in read_rows(folder) if which(row)]
+    if not moved:
+        raise DataError(f"{folder} holds none of these runs")
+    _fold(to, lambda rows: [*rows, *moved])
+    _fold(folder, lambda rows: [row for row in rows if not which(row)])
+    return moved
+
+
+def _fold(folder: Path, change: Callable[[list[Row]], list[Row]]) -> list[Row]:
     folder.mkdir(parents=True, exist_ok=True)
     with only_one(folder / "results.parquet"):
         folded = group_files(folder)
-        rows = unique([*read_rows(folder), *added])
+        rows = unique(change(read_rows(folder)))
         write_parquet(folder, rows)
         write_index(folder, index_of(rows))
         for done in folded:

@@ -139,6 +139,24 @@ class PaperCollect:
 
 
 @dataclass
+class PaperAside(Chosen):
+    """Move finished runs to another folder of results, so that they can be trained anew."""
+
+    to: Path = Path("results/aside")
+    """The other folder."""
+    kernels: Literal["xla", "fused"] | None = None
+    """Only runs whose networks were computed so."""
+
+    def run(self) -> None:
+        from rewind.experiments.paper.collect import set_aside
+        from rewind.experiments.paper.results import kernels_of
+
+        runs = {spec.run for spec in in_order(self.read()[1])}
+        moved = set_aside(self.out, self.to, lambda row: row["run"] in runs and self.kernels in (None, kernels_of(row)))
+        print(f"{len({row['run'] for row in moved}):,} runs moved from {self.out} to {self.to}")
+
+
+@dataclass
 class PaperList(Chosen):
     """The tables and figures there are, in the order of the work, and how many runs each wants."""
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rewind.errors import DataError
-from rewind.experiments.paper.results import Row, group_files, read_jsonl, read_rows
+from rewind.experiments.paper.results import Row, group_files, kernels_of, read_jsonl, read_rows
 from rewind.files import write_json
 
 
@@ -54,7 +54,7 @@ def index_of(rows: Iterable[Row]) -> Index:
         index.groups[row["group"]] = Group(
             row["group"], row["dataset"], row["suite"], row["algorithm"], row["runs_together"], row["steps"],
             len(evaluations[row["group"]]), row["episodes"], row["seconds_per_update"], row["group_seconds"],
-            row["device"], row["data_fingerprint"], row["finished"], json.loads(row["versions"]).get("kernels", "xla"),
+            row["device"], row["data_fingerprint"], row["finished"], kernels_of(row),
         )  # fmt: skip
     return index
 

@@ -80,6 +80,11 @@ def unique(rows: Iterable[Row]) -> list[Row]:
     return sorted(kept.values(), key=lambda row: tuple(row[name] for name in ORDER))
 
 
+def kernels_of(row: Row) -> str:
+    """How its networks were computed: xla, or fused."""
+    return str(json.loads(row["versions"]).get("kernels", "xla"))
+
+
 def write_jsonl(path: Path, rows: Sequence[Row]) -> Path:
     """Rows as lines, whole or not at all."""
     with whole_file(path) as temporary:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rewind.experiments.paper.datasets import hyper_parameters
+from rewind.experiments.paper.results import kernels_of
 from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Section, Table
 from rewind.report.paper import beyond, claims, summary, tables
 from rewind.report.paper.cost import Cost, cost_table
@@ -80,7 +81,7 @@ def _mixed_kernels(results: Results) -> list[Block]:
     """Said where runs that are held against each other were computed in two ways."""
     kernels: dict[tuple[str, str], set[bool]] = {}
     for run in results.runs:
-        fused = json.loads(run.row["versions"]).get("kernels") == "fused"
+        fused = kernels_of(run.row) == "fused"
         kernels.setdefault((run.dataset, run.algorithm), set()).add(fused)
     mixed = [
         f"{short(dataset)} ({ALGORITHMS[algorithm]})" for (dataset, algorithm), ways in kernels.items() if len(ways) > 1
