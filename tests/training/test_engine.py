@@ -210,3 +210,14 @@ def test_seeds_may_be_any_iterable_and_periods_any_number():
 def test_options_and_settings_combine():
     (trained,) = train(DATA, make_runs(DATA, **SMALL), options=Options(**QUIET), steps=20, log_every=10)
     assert [record["step"] for record in trained.records] == [10, 20]
+
+
+def test_runs_take_what_load_takes_and_single_values():
+    data = {name: np.zeros((20, 3), np.float32) for name in ("observations", "actions")}
+    data |= {"rewards": np.arange(20.0), "terminals": np.arange(20) % 5 == 4, "timeouts": np.zeros(20, bool)}
+    (run,) = make_runs(data, samplers="return", betas=0.5)
+    assert run.sampler.name == "return" and float(run.agent.beta) == 0.5
+    with pytest.raises(UsageError, match=r"seeds is 3; expected several numbers: \[3\], or range\(3\)"):
+        make_runs(data, seeds=3)
+    with pytest.raises(UsageError, match=r"each action has shape \(\); agents take vectors"):
+        make_runs(data | {"actions": np.zeros(20, int)})

@@ -125,6 +125,8 @@ def differences(saved: Any, now: Any, where: str = "") -> Iterator[str]:
     elif isinstance(saved, list) and isinstance(now, list) and len(saved) == len(now):
         for index, (old, new) in enumerate(zip(saved, now, strict=True)):
             yield from differences(old, new, f"{where}[{index}]")
+    elif isinstance(saved, list) and isinstance(now, list):
+        yield f"{where}: {len(saved)} before, {len(now)} now"
     elif saved != now:
         yield f"{where}: was {_short(saved)}, is {_short(now)}"
 

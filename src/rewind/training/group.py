@@ -153,10 +153,10 @@ def check_data(data: Trajectories, run: Run, batch_size: int) -> None:
     largest = float(np.abs(data.actions).max())
     bound = float(getattr(run.agent, "max_action", 1.0))
     if largest > bound * (1 + 1e-4):
-        row = int(np.abs(data.actions).max(axis=1).argmax())
+        row, most = int(np.abs(data.actions).max(axis=1).argmax()), f"max_action={np.ceil(100 * largest) / 100:g}"
         raise DataError(
             f"an action of {largest:g} at row {row} is outside [-{bound:g}, {bound:g}], where the policy lives; "
-            f"clip or scale the actions, or let it live there: max_action={np.ceil(100 * largest) / 100:g}"
+            f"clip or scale the actions, or let it live there: {most} (--set {most})"
         )
     if batch_size > data.rows:
         raise UsageError(f"batch_size is {batch_size:,}, more than the {data.rows:,} rows of the data")

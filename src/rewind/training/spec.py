@@ -11,7 +11,7 @@ import numpy as np
 
 from rewind.agents import AGENTS, Agent
 from rewind.agents.bc import best_fraction
-from rewind.data import Trajectories
+from rewind.data import Trajectories, load
 from rewind.data.catalogue import Entry, known_entry
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
@@ -108,11 +108,11 @@ def _plain(value: Any) -> Any:
 
 
 def make_runs(
-    data: Trajectories,
+    dataset: Any,
     algorithm: str = "td3_bc",
     *,
-    samplers: Sequence[str | Sampler] = ("tr",),
-    betas: Sequence[float | None] = (1.0,),
+    samplers: str | Sampler | Sequence[str | Sampler] = ("tr",),
+    betas: float | Sequence[float | None] = (1.0,),
     seeds: Iterable[int] = (0,),
     view: View | None = None,
     top: float | None = None,
@@ -122,12 +122,19 @@ def make_runs(
 
     Where the data set is in the catalogue, or rebuilt after one that is, the paper's hyper-parameters apply;
     `settings` are fields of the agent that win over them. A beta of None is the paper's beta for the data set.
+
+    dataset: what `rewind.load` takes
     """
     if algorithm not in AGENTS:
         raise unknown_name("algorithm", algorithm, AGENTS)
     _check_settings(algorithm, settings)
-    seeds = list(seeds)
+    data = load(dataset)
+    samplers = [samplers] if isinstance(samplers, (str, Sampler)) else samplers
+    betas = [betas] if isinstance(betas, (int, float)) else betas
     betas = [1.0] if algorithm == "bc" else betas  # it has no critic
+    if isinstance(seeds, int):
+        raise UsageError(f"seeds is {seeds}; expected several numbers: [{seeds}], or range({seeds}) for that many")
+    seeds = list(seeds)
     for beta in betas:
         if beta is not None and not 0.0 <= beta <= 1.0:
             raise UsageError(f"beta is {beta}; expected a number from 0 to 1")
@@ -136,7 +143,7 @@ def make_runs(
     chosen_view = paper_view if view is None else view
     if top is not None:
         chosen_view = replace(chosen_view, top=top)
-    sizes = {"observation_size": _width(data.observations), "action_size": _width(data.actions)}
+    sizes = {f"{what}_size": _width(what, getattr(data, f"{what}s")) for what in ("observation", "action")}
     runs = []
     for sampler in samplers:
         for beta in betas:
@@ -161,10 +168,11 @@ def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
         raise UsageError(f"hidden is {tuple(settings['hidden'])}; expected sizes of at least 1")
 
 
-def _width(array: Any) -> int:
+def _width(what: str, array: Any) -> int:
     if array.ndim != 2:
         raise UsageError(
-            f"agents need observations and actions of one axis each; here they have shape {array.shape[1:]}"
+            f"each {what} has shape {array.shape[1:]}; agents take vectors: "
+            f"give the {what}s the shape ({len(array):,}, numbers), one-hot where they are discrete"
         )
     return int(array.shape[1])
 

@@ -169,7 +169,9 @@ class Session:
                 found = f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}"
                 raise CannotResume(f"{found}; go on as it was begun, or choose another folder")
             if not self.options.resume:
-                raise UsageError(f"{out} holds training of this configuration already: resume it, or choose another")
+                raise UsageError(
+                    f"{out} holds this training already: go on with it (resume=True, --resume) or choose another folder"
+                )
             return
         elsewhere = ("out", "resume", "record", "about", "stop")
         about = {

@@ -114,6 +114,8 @@ class PaperStatus(Chosen):
         definitions, wanted = self.read()
         sizes = Sizes(self.group_minutes * 60, self.runs_per_group, fused=self.fused)
         figures = status(definitions, wanted, self.out, sizes)
+        if not self.json and not self.out.exists():
+            print(f"{self.out} is not there yet: nothing is done\n")
         print(_json(figures) if self.json else status_text(figures))
 
 
