@@ -90,13 +90,15 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines with intervals, drawn by the page's script from `Document.data[name]`."""
+    """Lines with intervals, drawn by the page's script from `Document.data[name]`: {first: {second: [series]}}."""
 
     name: str
     title: str
     first: str  # what the first selector chooses
     x: str
-    y: str
+    y: str = ""  # default: what the first selector shows
+    second: str = "Agent"  # what the second selector chooses
+    digits: int | None = 1  # after the point, of values that are read off; None: four digits, wherever the point is
 
 
 @dataclass(frozen=True)

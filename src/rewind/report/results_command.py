@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,13 +10,15 @@ from rewind.errors import DataError, UsageError
 from rewind.experiments.paper.datasets import Data
 from rewind.experiments.paper.results import Row, read_rows
 from rewind.files import whole_file
+from rewind.report import diagnostics
+from rewind.report.document import Document
 from rewind.report.insert import insert
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
 from rewind.report.paper.cost import read_costs
 from rewind.report.paper.report import build
 from rewind.report.paper.runs import Results, runs_of
-from rewind.report.train_folder import train_folders, train_rows
+from rewind.report.train_folder import train_folders, train_rows, train_runs
 
 
 @dataclass
@@ -23,7 +26,7 @@ class Report:
     """Write one HTML page, which needs nothing else, from a folder of results."""
 
     folder: Path
-    """Of `rewind paper run`, or of `rewind train` in a simulator (or a folder of such folders)."""
+    """Of `rewind paper run`, or of `rewind train` (or a folder of such folders)."""
     out: Path | None = None
     """The page; default: report.html in the folder."""
     markdown: Path | None = None
@@ -36,15 +39,7 @@ class Report:
     """Figures of `rewind bench train --json` for table 5; default: the folder's cost.json."""
 
     def run(self) -> None:
-        rows = find_rows(self.folder)
-        results = Results(runs_of(rows), self.data)
-        if self.data is not None and self.data not in results.sources:
-            raise UsageError(
-                f"{self.folder} has no runs on {self.data} data; leave --data out, or choose another folder"
-            )
-        measured = self.folder / "cost.json"  # of `rewind paper run --tables 5`
-        costs = read_costs(self.cost or ([measured] if measured.exists() else []))
-        document = build(results, costs)
+        document = self._document()
         pages = {self.out or self.folder / "report.html": render(document)}
         if self.markdown is not None:
             pages[self.markdown] = to_markdown(document)
@@ -55,29 +50,40 @@ class Report:
                 temporary.write_text(text, encoding="utf-8")
             print(f"wrote {path}")
 
+    def _document(self) -> Document:
+        if not self.folder.is_dir():
+            raise UsageError(
+                f"no folder {self.folder}: expected one that `rewind paper run` or `rewind train` has written"
+            )
+        trained = train_folders(self.folder)
+        rows = read_rows(self.folder) + train_rows(*trained)
+        unplayed = [run for run in train_runs(*trained) if "curve" not in run.result]
+        if rows:
+            if unplayed:
+                where = ", ".join(sorted({str(run.folder) for run in unplayed}))
+                warnings.warn(
+                    f"left out, trained without a simulator: {where}; report such a folder alone", stacklevel=2
+                )
+            return self._scored(rows)
+        if unplayed:
+            return diagnostics.build(unplayed)
+        raise DataError(
+            f"nothing to report in {self.folder}: expected groups/*.jsonl or results.parquet (rewind paper run), or "
+            "config.json and results.json (rewind train, once it has finished)"
+        )
+
+    def _scored(self, rows: list[Row]) -> Document:
+        results = Results(runs_of(rows), self.data)
+        if self.data is not None and self.data not in results.sources:
+            raise UsageError(
+                f"{self.folder} has no runs on {self.data} data; leave --data out, or choose another folder"
+            )
+        measured = self.folder / "cost.json"  # of `rewind paper run --tables 5`
+        return build(results, read_costs(self.cost or ([measured] if measured.exists() else [])))
+
 
 def _text_of(page: Path) -> str:
     try:
         return page.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{page} cannot be read: {error.strerror}; --into takes a page that is there") from error
-
-
-def find_rows(folder: Path) -> list[Row]:
-    """All rows in a folder, whichever command wrote it."""
-    if not folder.is_dir():
-        raise UsageError(f"no folder {folder}: expected one that `rewind paper run` or `rewind train` has written")
-    rows = read_rows(folder)
-    trained = train_folders(folder)
-    rows += train_rows(*trained)
-    if rows:
-        return rows
-    if trained:
-        raise DataError(
-            f"the runs in {folder} were trained without a simulator: they have no scores to report; what they are "
-            f"against the data is in {trained[0] / 'results.json'}"
-        )
-    raise DataError(
-        f"nothing to report in {folder}: expected groups/*.jsonl or results.parquet (rewind paper run), or "
-        "config.json and results.json (rewind train, once it has finished)"
-    )

@@ -22,14 +22,34 @@ def train_folders(folder: Path) -> list[Path]:
     return [each for each in (folder, *sorted(folder.glob("*"))) if all((each / name).exists() for name in names)]
 
 
+class Finished(NamedTuple):
+    """A run of `rewind train`."""
+
+    row: Row  # as of its last step, without a score
+    result: dict[str, Any]  # what results.json says of it
+    folder: Path
+    number: int  # in the folder's metrics
+
+
 def train_rows(*folders: Path) -> list[Row]:
-    """A row for each evaluation of each run."""
+    """A row for each evaluation of each run; none for runs that nothing was played with."""
+    rows = []
+    for run in train_runs(*folders):
+        curve = run.result.get("curve", {"steps": [], "scores": []})
+        with _expected(run.folder):
+            pairs = zip(curve["steps"], curve["scores"], strict=True)
+            rows += [run.row | {"step": step, "score": score} for step, score in pairs]
+    return rows
+
+
+def train_runs(*folders: Path) -> list[Finished]:
+    """All runs in the folders, in the order of their tables."""
     trainings = [_training(folder) for folder in folders]
     together: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for training in trainings:
         together.setdefault(training.of, []).extend(training.described)
     swept = {key: _swept(runs) for key, runs in together.items()}
-    return [row for training in trainings for row in _all_rows(training, swept[training.of])]
+    return [run for training in trainings for run in _finished(training, swept[training.of])]
 
 
 class _Training(NamedTuple):
@@ -50,10 +70,11 @@ def _training(folder: Path) -> _Training:
                          list(config["config"]["runs"]))  # fmt: skip
 
 
-def _all_rows(training: _Training, swept: Sequence[str]) -> list[Row]:
+def _finished(training: _Training, swept: Sequence[str]) -> list[Finished]:
     with _expected(training.folder):
         pairs = zip(training.described, training.results["runs"], strict=True)
-        return [row for run, result in pairs for row in _rows(training, run, result, swept)]
+        return [Finished(_row(training, run, result, swept), result, training.folder, number)
+                for number, (run, result) in enumerate(pairs)]  # fmt: skip
 
 
 @contextmanager
@@ -114,33 +135,31 @@ def _built_otherwise(notes: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _rows(training: _Training, run: dict[str, Any], result: dict[str, Any], swept: Sequence[str]) -> Iterator[Row]:
+def _row(training: _Training, run: dict[str, Any], result: dict[str, Any], swept: Sequence[str]) -> Row:
     folder, config, results, (name, algorithm), _ = training
-    curve = result.get("curve", {"steps": [], "scores": []})
     known, sampler = known_entry(name), run["sampler"]
-    for step, score in zip(curve["steps"], curve["scores"], strict=True):
-        yield {
-            "run": digest([str(folder.resolve()), run["name"]]),
-            "group": digest([str(folder.resolve())]),
-            "dataset": name,
-            "suite": "other" if known is None else known.suite,
-            "algorithm": algorithm,
-            "sampler": sampler["name"],
-            "beta": float(run["agent"].get("beta", 1.0)),
-            "settings": json.dumps(_settings(training, run, swept), sort_keys=True),
-            "reuse": sampler["reuse"],
-            "exponent": sampler["alpha"],
-            "stagger": sampler["stagger"],
-            "block": config["config"]["block"] or DEFAULT_BLOCK,
-            "batch_size": results["batch_size"],
-            "steps": results["steps"],
-            "seed": run["seed"],
-            "step": step,
-            "score": score,
-            "alive": result["alive"],
-            "group_seconds": 0.0,  # not recorded
-            "device": config["device"],
-            "versions": json.dumps(config["versions"]),
-            "data_fingerprint": results["data"]["fingerprint"],
-            "finished": datetime.fromtimestamp((folder / "results.json").stat().st_mtime, UTC).isoformat(),
-        }
+    return {
+        "run": digest([str(folder.resolve()), run["name"]]),
+        "group": digest([str(folder.resolve())]),
+        "dataset": name,
+        "suite": "other" if known is None else known.suite,
+        "algorithm": algorithm,
+        "sampler": sampler["name"],
+        "beta": float(run["agent"].get("beta", 1.0)),
+        "settings": json.dumps(_settings(training, run, swept), sort_keys=True),
+        "reuse": sampler["reuse"],
+        "exponent": sampler["alpha"],
+        "stagger": sampler["stagger"],
+        "block": config["config"]["block"] or DEFAULT_BLOCK,
+        "batch_size": results["batch_size"],
+        "steps": results["steps"],
+        "seed": run["seed"],
+        "step": results["steps"],
+        "score": None,
+        "alive": result["alive"],
+        "group_seconds": 0.0,  # not recorded
+        "device": config["device"],
+        "versions": json.dumps(config["versions"]),
+        "data_fingerprint": results["data"]["fingerprint"],
+        "finished": datetime.fromtimestamp((folder / "results.json").stat().st_mtime, UTC).isoformat(),
+    }

@@ -101,7 +101,7 @@ def _chart(chart: Chart) -> Html:
 
     return element(
         "div",
-        element("div", selector("first", chart.first), selector("agent", "Agent"), class_="controls"),
+        element("div", selector("first", chart.first), selector("agent", chart.second), class_="controls"),
         element(
             "fieldset",
             element("legend", "Methods"),
@@ -120,4 +120,5 @@ def _chart(chart: Chart) -> Html:
         ),
         element("noscript", element("p", "This chart is drawn by a script, which your browser does not run.")),
         class_="panel", data_name=chart.name, data_x=chart.x, data_y=chart.y,
+        data_digits=chart.digits,
     )  # fmt: skip

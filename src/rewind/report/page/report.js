@@ -9,7 +9,7 @@ function node(name, properties, ...children) {
 }
 
 function told(value, digits) {
-  return value === null ? "–" : value.toFixed(digits);
+  return value === null ? "–" : digits === undefined ? String(+value.toPrecision(4)) : value.toFixed(digits);
 }
 
 function described(one, i, digits) {
@@ -17,10 +17,10 @@ function described(one, i, digits) {
   return `${one.label} ${told(one.y[i], digits)}${range}`;
 }
 
-// One chart with its selectors: data is {first: {agent: [series]}}.
+// One chart with its selectors: data is {first: {agent: [series]}}, or whatever the second selector chooses for agent.
 function panel(root) {
-  const { name, x, y } = root.dataset;
-  const data = page[name], digits = name === "profiles" ? 2 : 1;
+  const { name, x, digits } = root.dataset;
+  const data = page[name];
   const part = (role) => root.querySelector(`[data-role="${role}"]`);
   const choose = part("first"), agent = part("agent"), methods = part("methods"), output = part("readout");
   const chosen = new Set(page.presets[0].methods);
@@ -61,7 +61,7 @@ function panel(root) {
   function legend() {
     const counted = (told, one) => `${told} (${one.runs} run${one.runs === 1 ? "" : "s"})`;
     const last = (one) => counted(described(one, one.y.length - 1, digits), one);
-    part("legend").replaceChildren(...shown.map((one) => node("li", {}, swatch(one.place), node("span", {}, name === "curves" ? last(one) : counted(one.label, one)))));
+    part("legend").replaceChildren(...shown.map((one) => node("li", {}, swatch(one.place), node("span", {}, name === "profiles" ? counted(one.label, one) : last(one)))));
   }
 
   function numbers() {
@@ -102,6 +102,7 @@ function panel(root) {
       part("chart").replaceChildren(node("p", { className: "note" }, "Nothing is selected that has runs here."));
       return;
     }
+    const y = root.dataset.y || choose.selectedOptions[0].textContent;
     const label = `${y} against ${x}: ${part("title").textContent}; ${shown.map((one) => one.label).join(", ")}`;
     chart = draw(shown, width, { label, x, y });
     chart.root.addEventListener("pointermove", move);

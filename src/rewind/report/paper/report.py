@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rewind.experiments.paper.datasets import hyper_parameters
@@ -36,7 +36,7 @@ def build(results: Results, costs: Sequence[Cost] = ()) -> Document:
     if compared:
         order = ("claims", "tables", "differences", "curves", "scores", "overall", "which", "cost", "beyond", "origin")
         sections.sort(key=lambda section: order.index(section.name))
-    return Document(title, _subtitle(results), _facts(results), sections, _data(results, compared))
+    return Document(title, _subtitle(results), facts(results), sections, _data(results, compared))
 
 
 def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
@@ -55,7 +55,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
         f"{claims.RULE} {claims.COST_RULE}",
     ]
     shown: list[Block] = [*notice, *([REBUILT] if results.data == "rewind" else [])]
-    profiles = Chart("profiles", "Performance profile:", "Suite", "score", "share of runs")
+    profiles = Chart("profiles", "Performance profile:", "Suite", "score", "share of runs", digits=2)
     overall: list[Block] = [summary.RULE, *summary.unequal(results), profiles]
     extra = beyond.beyond_tables(results)
     sections = [
@@ -97,7 +97,7 @@ def _own_sections(results: Results) -> list[Section]:
         "Mean over runs, with the 95% bootstrap interval of that mean as a band. The last point of a long run is its "
         "score as the paper takes it: the mean of the last five evaluations."
     )
-    sections = [Section("curves", "Learning curves", [intro, curves]), Section("origin", "Origin", _origin(results))]
+    sections = [Section("curves", "Learning curves", [intro, curves]), Section("origin", "Origin", origin(results))]
     own = score_tables(results)
     if own:
         sections.insert(0, Section("scores", "Scores", own))
@@ -111,7 +111,7 @@ def _subtitle(results: Results) -> str:
     return f"Prioritized Trajectory Replay (Liu et al. 2023), {told}: our numbers beside the paper's."
 
 
-def _facts(results: Results) -> list[tuple[str, str]]:
+def facts(results: Results) -> list[tuple[str, str]]:
     runs = results.runs
     seconds = sum({run.row["group"]: run.row["group_seconds"] for run in results.every.values()}.values())
     facts = [
@@ -138,6 +138,11 @@ def _ends(values: Iterable[Any]) -> list[Any]:
 def _data(results: Results, compared: bool) -> dict[str, Any]:
     """What the charts are drawn from."""
     charts = {"curves": summary.curves(results)} | ({"profiles": summary.profiles(results)} if compared else {})
+    return {**charts, "names": summary.names_of(results), **selectable(charts, compared)}
+
+
+def selectable(charts: Mapping[str, Any], compared: bool) -> dict[str, Any]:
+    """The methods of all charts in their order, and choices among them."""
     labels = {one["label"] for chart in charts.values() for agents in chart.values()
               for series in agents.values() for one in series}  # fmt: skip
     known = [label for label in LABELS.values() if label in labels]
@@ -145,7 +150,7 @@ def _data(results: Results, compared: bool) -> dict[str, Any]:
     methods, presets = [*first, *sorted(labels.difference(known))], _presets(labels)
     if not compared:
         presets.sort(key=lambda preset: preset["name"] != "All")
-    return {**charts, "names": summary.names_of(results), "methods": methods, "presets": presets}
+    return {"methods": methods, "presets": presets}
 
 
 def _presets(labels: set[str]) -> list[dict[str, Any]]:
@@ -160,7 +165,7 @@ def _presets(labels: set[str]) -> list[dict[str, Any]]:
     return [*presets, *every]
 
 
-def _origin(results: Results) -> list[Block]:
+def origin(results: Results) -> list[Block]:
     """Where the numbers come from."""
     blocks: list[Block] = []
     if results.others:

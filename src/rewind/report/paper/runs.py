@@ -107,19 +107,21 @@ class Results:
     otherwise the commonest; on other data all there are.
 
     data: which of the paper's data sets are meant, D4RL's or the rebuilt ones; None: those with the most runs
+    compared: with the paper; if not, the paper's data sets are like any other
     others: runs on the paper's data sets by other protocols
     """
 
-    def __init__(self, runs: Sequence[Run], data: Data | None = None) -> None:
+    def __init__(self, runs: Sequence[Run], data: Data | None = None, compared: bool = True) -> None:
         if not runs:
             raise DataError("no finished runs: there is nothing to report")
-        known = [run for run in runs if source(run.dataset) is not None]
+        known = [run for run in runs if compared and source(run.dataset) is not None]
+        other = [run for run in runs if not compared or source(run.dataset) is None]
         self.every = {run.row["run"]: run for run in runs}
         self.sources = Counter(where for run in known if (where := source(run.dataset)) is not None)
         self.data: Data = data or (self.sources.most_common(1)[0][0] if self.sources else "d4rl")
         self.protocol = _standard(known or runs)
         self.others = [run for run in known if run.protocol != self.protocol]
-        self.runs = [run for run in known if run.protocol == self.protocol] + _named_variants(runs)
+        self.runs = [run for run in known if run.protocol == self.protocol] + _named_variants(other)
         # Where the paper's beta is 1, TR stands in the weighted column; but not for an agent that nobody weighed.
         self._weighted = {run.algorithm for run in self.runs if run.method.sampler == "tr" and 0 < run.method.beta < 1}
         self._grouped: dict[tuple[str, str, Method], list[Run]] = {}
@@ -168,11 +170,10 @@ def _standard(runs: Sequence[Run]) -> Protocol:
 
 
 def _named_variants(runs: Sequence[Run]) -> list[Run]:
-    """Runs on data that is not the paper's; what sets a run apart from most on the same data is part of its method."""
+    """What sets a run apart from most on the same data is part of its method."""
     grouped: dict[str, list[Run]] = {}
     for run in runs:
-        if source(run.dataset) is None:
-            grouped.setdefault(run.dataset, []).append(run)
+        grouped.setdefault(run.dataset, []).append(run)
     standards = {name: _standard(own) for name, own in grouped.items()}
     return [
         replace(run, method=run.method._replace(variant=run.protocol.against(standards[name])))

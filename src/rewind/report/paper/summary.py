@@ -10,7 +10,7 @@ import numpy as np
 from rewind.data.catalogue import catalogue
 from rewind.report.document import Cell, Interval, Line, Table
 from rewind.report.paper.methods import ALGORITHMS, LABELS, SUITES, method_of, paper_sets, short
-from rewind.report.paper.runs import Results, Run
+from rewind.report.paper.runs import Array, Results
 from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mean, profile
 
 RULE = (
@@ -100,16 +100,21 @@ def curves(results: Results) -> dict[str, Any]:
             weighted = method_of("weighted", dataset)
             if weighted is not None and len(results.scores(dataset, algorithm, "weighted")):
                 methods[LABELS["weighted"]] = weighted  # the same runs by the paper's name
-            series = [_curve(results.of(dataset, algorithm, method), label) for label, method in methods.items()]
+            series = [
+                curve(label, [run.curve for run in results.of(dataset, algorithm, method)])
+                for label, method in methods.items()
+            ]
             drawn = [one for one in series if one is not None]
             if drawn:
                 found.setdefault(dataset, {})[algorithm] = drawn
     return found
 
 
-def _curve(runs: Sequence[Run], label: str) -> dict[str, Any] | None:
-    """Mean over the runs at the steps that all of them were evaluated at, and its interval; of broken runs, nothing."""
-    curves = [run.curve for run in runs]
+def curve(label: str, curves: Sequence[tuple[Array, Array]]) -> dict[str, Any] | None:
+    """Mean over the runs at the steps that all of them were evaluated at, and its interval; of broken runs, nothing.
+
+    curves: for each run its steps and its values there
+    """
     steps = sorted(set.intersection(*(set(own.tolist()) for own, _ in curves)))
     values = np.array([scores[np.isin(own, steps)] for own, scores in curves])  # (runs, steps)
     values = values[np.isfinite(values).all(axis=1)]
@@ -153,8 +158,8 @@ def _series(label: str, x: Sequence[float], estimate: Estimate, runs: int) -> di
 
 
 def _plain(values: Any) -> list[float | None]:
-    """JSON has no NaN; three decimals are more than anyone can see."""
-    return [round(float(value), 3) if np.isfinite(value) else None for value in values]
+    """JSON has no NaN; five digits are more than anyone can see."""
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]
 
 
 def names_of(results: Results) -> dict[str, str]:

@@ -1,0 +1,165 @@
+"""A page for training without a simulator: how critics and policies stand to the data. No score, and no ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rewind.report.document import Block, Cell, Chart, Document, Line, Section, Table
+from rewind.report.paper import summary
+from rewind.report.paper.methods import ALGORITHMS, Method
+from rewind.report.paper.report import facts, origin, selectable
+from rewind.report.paper.runs import Results, runs_of
+from rewind.report.train_folder import Finished
+from rewind.report.train_metrics import Curves, read_metrics
+from rewind.statistics import interval
+from rewind.table import number
+
+NO_SCORE = (
+    "Nothing was played here: without a simulator there is no score, and none follows from these figures. They show "
+    "where training went wrong: a critic that contradicts itself or the data, a policy far from all that was done in "
+    "the data. They cannot rank policies by return: of two methods, the one with the better figures may earn less."
+)
+READING = (
+    "Mean over the runs at the end of training, with the 95% bootstrap interval of that mean over seeds (none for a "
+    "single run; with few seeds too narrow rather than too wide). A run that broke counts as it last was sound. "
+    "Rewards are as the agent sees them: Q and TD figures compare only between runs with the same rewards and discount. "
+    "A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return is known."
+)
+CURVES = (
+    "Mean over runs, with the 95% bootstrap interval of that mean as a band. A run that gave no finite number at some "
+    "step is left out of that curve."
+)
+LOGGED = "What training itself logs: means over a block of updates, on the batches that each method drew."
+
+
+class Figure(NamedTuple):
+    """One of `rewind.envs.Diagnostics` in plain words."""
+
+    label: str
+    good: str  # beside the label in a column's head
+    what: str
+    reading: str
+
+
+FIGURES = {
+    "td_error": Figure(
+        "TD error",
+        "small is good",
+        "mean |r + discount × Q(s', π(s')) − Q(s, a)|: how far Q is from the reward and its own value of what the "
+        "policy does next",
+        "near 0: the critic agrees with itself; growing: it diverges. Agents with other targets (IQL, β below 1) need "
+        "not come near 0",
+    ),
+    "td_bias": Figure(
+        "TD bias",
+        "near 0 is good",
+        "the same without the bars",
+        "above 0: the critic still rises; below 0: it still falls",
+    ),
+    "value_correlation": Figure(
+        "Q with returns",
+        "near 1 is good",
+        "correlation of Q(s, a) with the return that followed in the data",
+        "near 1: Q orders the data as its returns do; near 0 or below: it does not",
+    ),
+    "value_bias": Figure(
+        "Q minus returns",
+        "0 or a little above is good",
+        "mean of Q(s, a) minus the return that followed in the data",
+        "above 0: the policy is better than the data, or Q is too large; nothing here says which",
+    ),
+    "action_distance": Figure(
+        "Distance to actions",
+        "no best value",
+        "mean |π(s) − a|, Euclidean: how far the policy is from what was done in the data",
+        "small: close to a clone of the data; large: where the data says little about Q",
+    ),
+}
+
+
+def build(finished: Sequence[Finished]) -> Document:
+    """The document for runs that nothing was played with."""
+    results = Results(runs_of(run.row for run in finished), compared=False)
+    ends = {run.row["run"]: run.result for run in finished}
+    metrics = {folder: read_metrics(folder) for folder in dict.fromkeys(run.folder for run in finished)}
+    logged = {run.row["run"]: metrics[run.folder].get(run.number, {}) for run in finished}
+    others = dict.fromkeys(("critic_loss", "q"))  # first, where they are
+    others |= dict.fromkeys(name for curves in logged.values() for name in curves if name not in FIGURES)
+    charts = {
+        "diagnostics": _series(results, logged, {name: figure.label for name, figure in FIGURES.items()}),
+        "training": _series(results, logged, {name: name.replace("_", " ") for name in others}),
+    }
+    tables = [_table(*group, results, ends) for group in _groups(results)]
+    diagnosed: list[Block] = [
+        NO_SCORE,
+        _meanings(),
+        *tables,
+        READING,
+        CURVES,
+        _chart("diagnostics", "Against the data:"),
+    ]
+    sections = [
+        Section("diagnostics", "Diagnostics", diagnosed),
+        Section("training", "Training", [LOGGED, _chart("training", "Training:")]),
+        Section("origin", "Origin", origin(results)),
+    ]
+    subtitle = (
+        "Training without a simulator: the runs in this folder against their data. None of the figures is a score."
+    )
+    return Document("Training report", subtitle, facts(results), sections,
+                    {**charts, "names": {}, **selectable(charts, compared=False)})  # fmt: skip
+
+
+def _chart(name: str, title: str) -> Chart:
+    return Chart(name, title, "Figure", "updates", second="Data and agent", digits=None)
+
+
+def _groups(results: Results) -> list[tuple[str, str]]:
+    """Data set and algorithm of what is compared."""
+    return list(dict.fromkeys((run.dataset, run.algorithm) for run in results.runs))
+
+
+def _name(dataset: str, algorithm: str) -> str:
+    return f"{dataset}, {ALGORITHMS.get(algorithm, algorithm)}"
+
+
+def _meanings() -> Table:
+    lines = [Line(each.label, [Cell(each.what), Cell(each.good), Cell(each.reading)]) for each in FIGURES.values()]
+    return Table("What the figures mean", ("Figure", "What it is", "Good", "How to read it"), lines, cards=True)
+
+
+def _table(dataset: str, algorithm: str, results: Results, ends: dict[str, dict[str, Any]]) -> Table:
+    def line(method: Method) -> Line:
+        runs = results.of(dataset, algorithm, method)
+        figures = [_told([ends[run.row["run"]].get(name) for run in runs]) for name in FIGURES]
+        counts = (len(runs), sum(not run.alive for run in runs))
+        return Line(method.label, [Cell(str(text)) for text in (*figures, *counts)])
+
+    columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken"]
+    return Table(_name(dataset, algorithm), columns, [line(each) for each in results.methods(dataset, algorithm)],
+                 cards=True)  # fmt: skip
+
+
+def _told(values: Sequence[float | None]) -> str:
+    """The mean and its interval, of the runs that gave a number."""
+    finite = [value for value in values if value is not None and np.isfinite(value)]
+    if not finite:
+        return "–"
+    bounds = interval(finite)
+    return number(float(np.mean(finite))) + ("" if bounds is None else f" [{', '.join(map(number, bounds))}]")
+
+
+def _series(results: Results, logged: dict[str, Curves], figures: dict[str, str]) -> dict[str, Any]:
+    """{figure's label: {data and agent: [series]}}, of what was logged."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for name, label in figures.items():
+        for group in _groups(results):
+            for method in results.methods(*group):
+                curves = [logged[run.row["run"]].get(name) for run in results.of(*group, method)]
+                drawn = summary.curve(method.label, [curve for curve in curves if curve is not None])
+                if drawn is not None:
+                    found.setdefault(label, {}).setdefault(_name(*group), []).append(drawn)
+    return found
