@@ -22,6 +22,7 @@ from rewind.behaviour.point import wander
 from rewind.cli import main
 from rewind.data import save_npz
 from rewind.envs import evaluation_steps
+from rewind.table import number
 from rewind.training import Trained, make_runs
 from rewind.training.policies import to_policy
 from rewind.training.results import Curve, interval
@@ -149,6 +150,10 @@ def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):
     mean = np.mean([each["td_error"] for each in found["runs"] if "eta 0" in each["name"]])
     assert found["variants"][0]["td_error"] == pytest.approx(mean)
     assert f"policies/000 ({found['runs'][0]['name']}) ... 001 (" in capsys.readouterr().out
+    main(["report", str(tmp_path / "run"), "--markdown", str(tmp_path / "report.md")])
+    told = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert all(f"| TR{name} | {number(found['variants'][at]['td_error'])} |" in told
+               for at, name in enumerate(("", " (eta 1.0)")))  # fmt: skip
 
 
 @pytest.mark.parametrize(

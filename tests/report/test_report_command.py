@@ -23,7 +23,7 @@ from rewind.report.markdown import to_markdown
 from rewind.report.page import render
 from rewind.report.train_folder import train_rows
 
-from .synthetic import rows
+from .synthetic import rows, write_train_folder
 
 PAGE = Path(__file__).parents[2] / "src" / "rewind" / "report" / "page"
 
@@ -249,24 +249,6 @@ def test_training_that_is_not_the_papers_is_not_taken_for_it(tmp_path):
     assert "transitions 20,000" in page
 
 
-def write_train_folder(path, alpha=2.5):
-    """What `rewind train` writes, as far as a report reads it; a real one is tested with the command itself."""
-    path.mkdir(parents=True, exist_ok=True)
-    described, finished = [], []
-    for sampler, beta, start in (("baseline", 1.0, 0.0), ("tr", 0.5, 20.0)):
-        for seed in (0, 1):
-            own = {"name": sampler, "alpha": 1.0, "reuse": "on_finish", "stagger": False}
-            described.append({"name": f"{sampler} {seed}", "agent": {"class": "TD3BC", "beta": beta, "alpha": alpha},
-                              "sampler": own, "seed": seed})  # fmt: skip
-            curve = {"steps": [10, 20], "scores": [start + 10, start + 10 + 20 * seed if start else 0.0]}
-            finished.append({"name": f"{sampler} {seed}", "seed": seed, "alive": True, "curve": curve})
-    config = {"config": {"runs": described, "block": None}, "device": "cpu", "versions": {"rewind": "test"}}
-    results = {"data": {"name": "mine", "fingerprint": "f"}, "steps": 20, "batch_size": 8, "runs": finished,
-               "command": {"agent": {"algorithm": "td3_bc"}, "data": {"dataset": "mine.npz"}}}  # fmt: skip
-    (path / "config.json").write_text(json.dumps(config))
-    (path / "results.json").write_text(json.dumps(results))
-
-
 @pytest.mark.long
 def test_what_the_runner_writes_makes_a_report(tmp_path):
     """End to end, small. A folder of `rewind train` is reported where that command is tested."""
@@ -300,15 +282,6 @@ def test_errors_say_what_was_expected(tmp_path, capsys):
     write_train_folder(tmp_path / "old")
     (tmp_path / "old" / "config.json").write_text("{}")
     assert "rewind train" in fails(capsys, tmp_path / "old")
-
-
-def test_training_without_a_simulator_has_nothing_to_report(tmp_path, capsys):
-    write_train_folder(tmp_path)
-    results = json.loads((tmp_path / "results.json").read_text())
-    for run in results["runs"]:
-        del run["curve"]
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    assert "without a simulator" in fails(capsys, tmp_path)
 
 
 def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):

@@ -25,8 +25,8 @@ NO_SCORE = (
 READING = (
     "Mean over the runs at the end of training, with the 95% bootstrap interval of that mean over seeds (none for a "
     "single run; with few seeds too narrow rather than too wide). A run that broke counts as it last was sound. "
-    "Rewards are as the agent sees them: Q and TD figures compare only between runs with the same rewards and discount. "
-    "A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return is known."
+    "Rewards are as the agent sees them: Q and TD figures compare only between runs with the same rewards and "
+    "discount. A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return is known."
 )
 CURVES = (
     "Mean over runs, with the 95% bootstrap interval of that mean as a band. A run that gave no finite number at some "
@@ -128,7 +128,7 @@ def _name(dataset: str, algorithm: str) -> str:
 
 def _meanings() -> Table:
     lines = [Line(each.label, [Cell(each.what), Cell(each.good), Cell(each.reading)]) for each in FIGURES.values()]
-    return Table("What the figures mean", ("Figure", "What it is", "Good", "How to read it"), lines, cards=True)
+    return Table("What the figures mean", ("Figure", "What it is", "Direction", "How to read it"), lines, cards=True)
 
 
 def _table(dataset: str, algorithm: str, results: Results, ends: dict[str, dict[str, Any]]) -> Table:
@@ -136,20 +136,21 @@ def _table(dataset: str, algorithm: str, results: Results, ends: dict[str, dict[
         runs = results.of(dataset, algorithm, method)
         figures = [_told([ends[run.row["run"]].get(name) for run in runs]) for name in FIGURES]
         counts = (len(runs), sum(not run.alive for run in runs))
-        return Line(method.label, [Cell(str(text)) for text in (*figures, *counts)])
+        return Line(method.label, [*figures, *(Cell(str(count)) for count in counts)])
 
     columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken"]
     return Table(_name(dataset, algorithm), columns, [line(each) for each in results.methods(dataset, algorithm)],
                  cards=True)  # fmt: skip
 
 
-def _told(values: Sequence[float | None]) -> str:
+def _told(values: Sequence[float | None]) -> Cell:
     """The mean and its interval, of the runs that gave a number."""
     finite = [value for value in values if value is not None and np.isfinite(value)]
     if not finite:
-        return "–"
+        return Cell("–")
     bounds = interval(finite)
-    return number(float(np.mean(finite))) + ("" if bounds is None else f" [{', '.join(map(number, bounds))}]")
+    between = "" if bounds is None else f"[{', '.join(map(number, bounds))}]"
+    return Cell(number(float(np.mean(finite))), between)
 
 
 def _series(results: Results, logged: dict[str, Curves], figures: dict[str, str]) -> dict[str, Any]:
@@ -159,7 +160,7 @@ def _series(results: Results, logged: dict[str, Curves], figures: dict[str, str]
         for group in _groups(results):
             for method in results.methods(*group):
                 curves = [logged[run.row["run"]].get(name) for run in results.of(*group, method)]
-                drawn = summary.curve(method.label, [curve for curve in curves if curve is not None])
-                if drawn is not None:
+                there = [curve for curve in curves if curve is not None]
+                if there and (drawn := summary.curve(method.label, there)) is not None:
                     found.setdefault(label, {}).setdefault(_name(*group), []).append(drawn)
     return found

@@ -38,7 +38,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Cell:
-    """text: ours; beside: the paper's; kind: one of KINDS or nothing; strong: worth a second look."""
+    """text: ours; beside: the paper's, or an interval; kind: one of KINDS or nothing; strong: worth a second look."""
 
     text: str = ""
     beside: str = ""

@@ -31,6 +31,12 @@ function ticks(low, high, about) {
   return found;
 }
 
+// Short enough for the margin, however large or small.
+function short(value) {
+  const round = +value.toPrecision(6), size = Math.abs(round);
+  return size && (size >= 1e5 || size < 1e-4) ? round.toExponential().replace("+", "") : String(round);
+}
+
 function bounds(series) {
   const values = (...names) => series.flatMap((one) => names.flatMap((name) => one[name])).filter((v) => v !== null);
   const x = values("x"), y = values("y", "low", "high");
@@ -55,7 +61,7 @@ function draw(series, width, titles) {
   const number = new Intl.NumberFormat("en", { notation: range.x[1] >= 1e4 ? "compact" : "standard" });
   for (const at of ticks(...range.y, 6)) {
     root.append(svg("line", { class: "grid", x1: frame.left, x2: frame.right, y1: y(at), y2: y(at) }));
-    root.append(svg("text", { x: frame.left - 8, y: y(at) + 4, "text-anchor": "end" }, String(+at.toPrecision(6))));
+    root.append(svg("text", { x: frame.left - 8, y: y(at) + 4, "text-anchor": "end" }, short(at)));
   }
   for (const at of ticks(...range.x, width < 500 ? 4 : 8))
     root.append(svg("text", { x: x(at), y: frame.bottom + 18, "text-anchor": "middle" }, number.format(at)));
