@@ -102,7 +102,7 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
 
     error = fails(capsys, *arguments, "--steps", "60", "--resume", "--set", "alpha=1")
     assert "holds another configuration: runs[0].agent.alpha: was 2.5, is 1.0" in error
-    assert "resume it" in fails(capsys, *arguments, "--steps", "60")
+    assert "go on with it" in fails(capsys, *arguments, "--steps", "60")
     assert "is at step 60 already" in fails(capsys, *arguments, "--steps", "40", "--resume")
 
 
@@ -190,7 +190,7 @@ def test_a_folder_where_training_could_not_begin_is_as_good_as_new(points, tmp_p
     arguments = ["--dataset", points, "--out", tmp_path, "--env", "none", "--steps", "4", *TINY]
     assert "block is 7; expected a multiple" in fails(capsys, *arguments, "--block", "7")
     run(*arguments)
-    assert "resume it" in fails(capsys, *arguments)
+    assert "go on with it" in fails(capsys, *arguments)
 
 
 def test_a_folder_that_cannot_be_is_one_line(points, tmp_path, capsys):
