@@ -17,6 +17,8 @@ from rewind.agents.td3_bc import TD3BC
 from rewind.training.engine import Engine
 from rewind.training.table import Table
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 SIZES = [([14, 64, 64, 1], 2), ([37, 128, 128, 8], None)]
 
 
