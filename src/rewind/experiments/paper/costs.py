@@ -15,7 +15,7 @@ START = 30.0  # seconds: data onto the device, compilation, first environments
 # Microseconds per update of a group: (whatever its size, for each run). `rewind bench train`, one H200, batch 256
 # (results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
 ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
-FUSED = 0.6  # times as long with fused kernels
+FUSED = 0.6  # times as long with fused kernels (48 runs of TD3+BC, results/paper)
 ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (results/bench/td3_bc_cpu.json)
 
 # Of an evaluation: steps of an episode at most, and microseconds of one core for a step (`rewind bench envs`, two cores
