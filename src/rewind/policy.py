@@ -96,8 +96,7 @@ class Policy:
         """Write the two files; returns the folder."""
         folder = Path(folder)
         arrays: dict[str, Any] = {"mean": self.mean, "scale": self.scale}  # Any: NumPy's own types mistake the names
-        for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            arrays |= {f"weight_{index}": weight, f"bias_{index}": bias}
+        arrays |= named_layers(self.weights, self.biases)
         with whole_file(folder / "policy.npz") as temporary:
             np.savez(temporary, **arrays)
         about = {
@@ -120,6 +119,17 @@ def tanh_mlp(x: Array, weights: Sequence[Array], biases: Sequence[Array], max_ac
     return np.asarray(max_action * np.tanh(x @ weights[-1] + biases[-1]))
 
 
+def named_layers(weights: Sequence[Array], biases: Sequence[Array]) -> dict[str, Array]:
+    """As they are in an archive."""
+    named = {f"weight_{index}": weight for index, weight in enumerate(weights)}
+    return named | {f"bias_{index}": bias for index, bias in enumerate(biases)}
+
+
+def layers_in(arrays: Mapping[str, Array], count: int) -> tuple[list[Array], list[Array]]:
+    """Weights and biases of an archive with so many layers."""
+    return [arrays[f"weight_{index}"] for index in range(count)], [arrays[f"bias_{index}"] for index in range(count)]
+
+
 def load_policy(folder: str | os.PathLike[str]) -> Policy:
     """The policy in a folder that training has written.
 
@@ -131,10 +141,8 @@ def load_policy(folder: str | os.PathLike[str]) -> Policy:
     try:
         with np.load(folder / "policy.npz", allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-        layers = range(len(about["hidden"]) + 1)
         return Policy(
-            [arrays[f"weight_{index}"] for index in layers],
-            [arrays[f"bias_{index}"] for index in layers],
+            *layers_in(arrays, len(about["hidden"]) + 1),
             arrays["mean"],
             arrays["scale"],
             float(about["max_action"]),

@@ -21,7 +21,7 @@ from rewind.experiments.paper.results import write_jsonl
 from rewind.report.document import Cell, Document, Line, Section, Table
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
-from rewind.report.train_folder import train_rows
+from rewind.report.train_folder import train_rows, train_runs
 
 from .synthetic import rows, write_train_folder
 
@@ -202,7 +202,7 @@ def test_folders_of_train_make_a_report_of_scores_and_curves(tmp_path):
     assert "Training report" in text and 'id="claims"' not in text
     told = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "| TR, β 0.5 | 40.0 ± 14.1 | [30.0, 50.0] | 40.0 | 1.00 | 2 | 0 |" in told
-    assert len(train_rows(trained)) == 2 * 2 * 2
+    assert len(train_rows(train_runs(trained))) == 2 * 2 * 2
 
 
 def test_folders_of_other_settings_are_other_methods(tmp_path):
@@ -225,7 +225,7 @@ def settings(tmp_path, name="rewind/antmaze-umaze-v0", alpha=2.5, notes=None, vi
     results["command"]["agent"] |= {"set": list(chosen), "hidden": None}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "results.json").write_text(json.dumps(results))
-    (found,) = {row["settings"] for row in train_rows(tmp_path)}
+    (found,) = {row["settings"] for row in train_rows(train_runs(tmp_path))}
     return json.loads(found)
 
 

@@ -11,7 +11,7 @@ import os
 import selectors
 import subprocess
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rewind.envs.evaluate import Act, Evaluator
 from rewind.errors import RewindError
-from rewind.policy import tanh_mlp
+from rewind.policy import layers_in, named_layers, tanh_mlp
 from rewind.processes import answering, start
 
 Array = NDArray[Any]
@@ -42,8 +42,8 @@ class Networks:
     max_action: (runs, 1, 1)
     """
 
-    weights: tuple[Array, ...]
-    biases: tuple[Array, ...]
+    weights: Sequence[Array]
+    biases: Sequence[Array]
     mean: Array
     scale: Array
     max_action: Array
@@ -81,8 +81,7 @@ class Player:
         """Mean score, return and length of each run: `Evaluator` in the other process."""
         order = {"environment": np.array(environment), "episodes": np.array(episodes), "seeds": np.array(seeds)}
         order |= {"mean": networks.mean, "scale": networks.scale, "max_action": networks.max_action}
-        for layer, (weight, bias) in enumerate(zip(networks.weights, networks.biases, strict=True)):
-            order |= {f"weight_{layer}": weight, f"bias_{layer}": bias}
+        order |= {"layers": np.array(len(networks.weights)), **named_layers(networks.weights, networks.biases)}
         try:
             answer = self._ask(order)
         except BaseException:  # whoever asks next must not get this answer
@@ -157,16 +156,13 @@ def main() -> None:
 
 
 def _play(order: Arrays, evaluators: dict[tuple[str, int, int], Evaluator]) -> Arrays:
-    seeds, layers = order["seeds"].tolist(), range(sum(name.startswith("weight_") for name in order))
+    seeds = order["seeds"].tolist()
     key = (str(order["environment"]), len(seeds), int(order["episodes"]))
     if key not in evaluators:
         evaluators.clear()  # simulators are large
         evaluators[key] = Evaluator(*key)
-    networks = Networks(
-        tuple(order[f"weight_{layer}"] for layer in layers),
-        tuple(order[f"bias_{layer}"] for layer in layers),
-        *(order[name] for name in ("mean", "scale", "max_action")),
-    )
+    layers = layers_in(order, int(order["layers"]))
+    networks = Networks(*layers, *(order[name] for name in ("mean", "scale", "max_action")))
     return summary(evaluators[key], networks, seeds)
 
 

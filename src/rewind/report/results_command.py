@@ -55,9 +55,9 @@ class Report:
             raise UsageError(
                 f"no folder {self.folder}: expected one that `rewind paper run` or `rewind train` has written"
             )
-        trained = train_folders(self.folder)
-        rows = read_rows(self.folder) + train_rows(*trained)
-        unplayed = [run for run in train_runs(*trained) if "curve" not in run.result]
+        trained = train_runs(*train_folders(self.folder))
+        rows = read_rows(self.folder) + train_rows(trained)
+        unplayed = [run for run in trained if "curve" not in run.result]
         if rows:
             if unplayed:
                 where = ", ".join(sorted({str(run.folder) for run in unplayed}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,10 +31,10 @@ class Finished(NamedTuple):
     number: int  # in the folder's metrics
 
 
-def train_rows(*folders: Path) -> list[Row]:
+def train_rows(runs: Iterable[Finished]) -> list[Row]:
     """A row for each evaluation of each run; none for runs that nothing was played with."""
     rows = []
-    for run in train_runs(*folders):
+    for run in runs:
         curve = run.result.get("curve", {"steps": [], "scores": []})
         with _expected(run.folder):
             pairs = zip(curve["steps"], curve["scores"], strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+import rewind
 from rewind.agents import Agent
 from rewind.agents.networks import fused_networks
 from rewind.errors import UsageError
@@ -150,6 +152,12 @@ def device_kind() -> str:
     """What the engine runs on, in words."""
     device = current_device()
     return " ".join(dict.fromkeys((device.platform, device.device_kind)))  # a CPU is of kind cpu
+
+
+def made_with(fused: bool) -> dict[str, str]:
+    """Versions that results may depend on, and how networks were computed."""
+    versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
+    return versions | {"python": platform.python_version(), "kernels": "fused" if fused else "xla"}
 
 
 def check_fused() -> None:

@@ -113,7 +113,7 @@ def kept_networks(group: Group) -> Callable[[], Networks] | None:
 
     def fetch() -> Networks:
         weights, biases = layers(to_host(policies), agent.action_size)
-        return Networks(tuple(weights), tuple(bias[:, None] for bias in biases), mean, scale, max_action[:, None, None])
+        return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None])
 
     return fetch
 

@@ -14,16 +14,14 @@ from types import FrameType
 from typing import Any
 
 import jax
-import numpy as np
 
-import rewind
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError, require, unknown_name
 from rewind.files import read_json, write_json
 from rewind.training.checkpoint import differences
 from rewind.training.course import Course
 from rewind.training.determinism import make_deterministic
-from rewind.training.engine import check_fused, device_kind
+from rewind.training.engine import check_fused, device_kind, made_with
 from rewind.training.evaluations import Evaluate, can_wait
 from rewind.training.group import Group, check_data
 from rewind.training.log import Record
@@ -176,7 +174,7 @@ class Session:
         elsewhere = ("out", "resume", "record", "about", "stop")
         about = {
             "options": {key: value for key, value in vars(self.options).items() if key not in elsewhere},
-            "versions": {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__},
+            "versions": made_with(self.options.fused),
             "device": device_kind(),
             "data": {
                 "name": self.data.name,

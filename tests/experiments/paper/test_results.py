@@ -126,7 +126,7 @@ main(["paper", "run", "--dry-run", "--tables", "2", "--out", {str(folder)!r}])
     assert '"hours_left"' in printed and "3 runs, 4 evaluations" in printed and "rewind/antmaze-umaze-v0" in printed
 
 
-def test_runs_that_are_set_aside_are_in_the_other_folder_and_can_be_trained_anew(folder, tmp_path_factory, monkeypatch):
+def test_runs_that_are_set_aside_are_in_the_other_folder_and_can_be_trained_anew(folder, tmp_path_factory):
     other, before = tmp_path_factory.mktemp("aside"), read_rows(folder)
     moved = set_aside(folder, other, lambda row: row["run"] == "a")
     assert [row["run"] for row in moved] == ["a", "a"] and read_rows(other) == moved

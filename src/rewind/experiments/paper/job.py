@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from typing import Any
 import jax
 import numpy as np
 
-import rewind
 from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
 from rewind.errors import DataError, RewindError
@@ -25,7 +23,7 @@ from rewind.experiments.paper.specs import RunSpec, group_name
 from rewind.experiments.paper.work import write_work
 from rewind.experiments.train_job import find_environment
 from rewind.training import Options, Run, Sampler, Trained, make_runs
-from rewind.training.engine import device_kind
+from rewind.training.engine import device_kind, made_with
 from rewind.training.group import BLOCK, DYNAMIC_BLOCK
 from rewind.training.options import CannotResume
 from rewind.training.scoring import Scorer
@@ -139,9 +137,7 @@ def train_group_ahead(
                 f"{len(specs)} runs of {first.algorithm} do not fit into the device's memory together: "
                 f"--runs-per-group {max(1, len(specs) // 2)}"
             ) from error
-    versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
-    versions |= {"python": platform.python_version(), "kernels": "fused" if options.fused else "xla"}
-    made = {"device": device_kind(), "versions": json.dumps(versions, sort_keys=True)}
+    made = {"device": device_kind(), "versions": json.dumps(made_with(options.fused), sort_keys=True)}
     return GroupAhead(specs, data, clock, made, trained)
 
 
