@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay
+from rewind.memory.ragged import _kth_smallest, _narrow_down
+from rewind.memory.ranks import average_ranks, sort_again
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaf, find_leaves
+from tests.helpers import make
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 5, 1000])
@@ -49,3 +52,49 @@ def test_rows_know_their_trajectory_while_old_ones_make_room_for_new(kind):
         np.testing.assert_array_equal(batch.terminals, last & store.terminated[at])
         successors = np.where(last[:, None], store.finals[at], store.observations[(batch.indices + 1) % store.rows])
         np.testing.assert_array_equal(batch.next_observations, successors)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.random.default_rng(0).normal(size=300),
+        10.0 ** np.random.default_rng(1).uniform(-30, 30, 300),  # as far from evenly spread as can be
+        np.random.default_rng(2).integers(-2, 3, 300),  # hardly any different
+        np.r_[-np.inf, np.full(50, 1e-38), 0.0, np.full(50, 3e38), np.inf],
+        [7.0],
+    ],
+)
+def test_the_kth_smallest_is_that_of_a_sort(numbers):
+    numbers = np.asarray(numbers, np.float32)
+    for select in (_narrow_down, _kth_smallest):
+        assert [select(numbers, k) for k in range(len(numbers))] == np.sort(numbers).tolist()
+
+
+@pytest.mark.parametrize("moved", [0, 1, 30, 200])
+def test_what_is_sorted_again_is_sorted(moved):
+    rng = np.random.default_rng(moved)
+    values = rng.integers(0, 50, 200).astype(float)  # many are equal
+    values[:20] = np.inf
+    order = before = None
+    for _ in range(5):
+        order = sort_again(values, order, before)
+        before = values.copy()
+        np.testing.assert_array_equal(values[order], np.sort(values))
+        np.testing.assert_array_equal(np.sort(order), np.arange(200))
+        np.testing.assert_array_equal(average_ranks(values, order), average_ranks(values))
+        values[rng.integers(0, 200, moved)] = rng.integers(0, 50, moved)
+
+
+def test_uniform_numbers_find_the_transition_whatever_the_lengths():
+    rng = np.random.default_rng(0)
+    lengths = np.concatenate([np.ones(40, int), rng.integers(1, 400, 30), [5000], np.ones(40, int)])
+    data = make(lengths)  # a trajectory of one step that was cut without its successor has no transition
+    assert (data.transitions == 0).sum() > 10
+    memory = UniformReplay(seed=0)
+    memory.load_offline_dataset(data)
+    plan = memory.plan(2000, 16)
+    np.testing.assert_array_equal(memory.store.trajectory_of(plan.indices.ravel()), plan.trajectories.ravel())
+    steps = plan.indices - memory.store.starts[plan.trajectories]
+    assert (steps < memory.store.transitions[plan.trajectories]).all()
+    drawn = np.bincount(plan.trajectories.ravel(), minlength=len(data)) / plan.trajectories.size
+    np.testing.assert_allclose(drawn, data.transitions / data.transitions.sum(), atol=0.01)

@@ -30,7 +30,8 @@ Arrays = Mapping[str, Array]
 
 TOGETHER = 8  # runs that act on one core
 LOOK = 0.1  # seconds after which a thread that waits can be stopped
-MODEST = 5  # what is added to the process's niceness: the training that it is beside comes first
+# The training that it is beside comes first: what is added to the process's niceness, and its share of the cores.
+MODEST, SHARE = 19, 0.75
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Networks:
     max_action: Array
 
     def __call__(self, observations: Array) -> Array:
-        """(runs, episodes, observation) -> (runs, episodes, action); on all cores where there are many runs."""
+        """(runs, episodes, observation) -> (runs, episodes, action); on many cores where there are many runs."""
         x = ((observations - self.mean) / self.scale).astype(np.float32)
         parts = [slice(begin, begin + TOGETHER) for begin in range(0, len(x), TOGETHER)]
         if len(parts) == 1:
@@ -61,9 +62,13 @@ class Networks:
         return tanh_mlp(x[part], weights, biases, self.max_action[part])
 
 
+def _cores() -> int:
+    return max(1, int(SHARE * (os.cpu_count() or 1)))
+
+
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="policies")
+    return ThreadPoolExecutor(_cores(), thread_name_prefix="policies")
 
 
 class CannotPlay(RewindError):
@@ -160,7 +165,7 @@ def _play(order: Arrays, evaluators: dict[tuple[str, int, int], Evaluator]) -> A
     key = (str(order["environment"]), len(seeds), int(order["episodes"]))
     if key not in evaluators:
         evaluators.clear()  # simulators are large
-        evaluators[key] = Evaluator(*key)
+        evaluators[key] = Evaluator(*key, threads=_cores())
     layers = layers_in(order, int(order["layers"]))
     networks = Networks(*layers, *(order[name] for name in ("mean", "scale", "max_action")))
     return summary(evaluators[key], networks, seeds)

@@ -50,8 +50,7 @@ def make_records(starts: Array, counts: Array) -> Array:
 def make_pool(records: Array, weights: Array, epoch: int, reuse: int) -> Pool:
     """A pool over trajectories with these weights, of which slots hold some."""
     n = len(weights)
-    cumulative = np.cumsum(weights)
-    cumulative /= cumulative[-1]  # ends with exactly 1, which no uniform number reaches
+    cumulative = running_shares(weights)
     equal = weights.min() == weights.max()
     available = (weights > 0) & (records[:, HELD] == 0)
     if reuse == EPOCH:
@@ -65,6 +64,17 @@ def make_pool(records: Array, weights: Array, epoch: int, reuse: int) -> Pool:
         changed=np.empty(n, np.int64),
         counters=np.array([np.count_nonzero(available), n + 1, epoch]),
     )
+
+
+@compiled
+def running_shares(weights: Array) -> Array:
+    """(n,) ends with exactly 1, which no uniform number reaches."""
+    sums = np.empty(weights.size)
+    total = 0.0
+    for index in range(weights.size):
+        total += weights[index]
+        sums[index] = total
+    return sums / total
 
 
 @compiled

@@ -64,7 +64,7 @@ class TrajectoryReplay(Replay):
         self.stagger = bool(stagger)
         self._metric: Priority | None = None
         self._values: Array = np.empty(0)  # (trajectories,) what they are ranked by
-        self._order: Array | None = None  # theirs when they were ranked last
+        self._ranked: tuple[Array, Array] | None = None  # when they were ranked last: their order, and they
         self._records: Array = np.empty((0, 4), np.int64)  # as in Pool
         self._pool: Pool | None = None  # None: ranks have changed since it was made
         self._epoch = 1
@@ -82,7 +82,7 @@ class TrajectoryReplay(Replay):
         values = self._initial_values(data, metric)
         if len(data) > 1:
             rank_weights(values, self.alpha)  # an alpha too large for this many trajectories is an error here
-        self._values, self._order = values, None
+        self._values, self._ranked = values, None
         self.choice, self._metric = choice, metric
         self._records = make_records(store.starts, store.transitions)
         self._pool = None
@@ -160,8 +160,9 @@ class TrajectoryReplay(Replay):
         playable = self.store.transitions > 0
         weights = np.zeros(len(playable))
         values = self._values[playable]
-        self._order = sort_again(values, self._order)
-        weights[playable] = rank_weights(values, self.alpha, self._order)
+        order = sort_again(values, *self._ranked or ())
+        self._ranked = (order, values)  # a copy, so that it stays as it is
+        weights[playable] = rank_weights(values, self.alpha, order)
         return weights
 
     def _current_pool(self) -> Pool:

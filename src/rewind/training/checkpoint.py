@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rewind.errors import RewindError
 from rewind.files import whole_file
 
-MAGIC = b"rewind checkpoint 1\n"
+MAGIC = b"rewind checkpoint 2\n"
 DIGEST_SIZE = 32
 KEPT = 2
 NAME = re.compile(r"step-(\d{12})\.checkpoint")

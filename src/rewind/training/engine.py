@@ -27,14 +27,14 @@ class Outcome(NamedTuple):
 
     metrics: dict[str, jax.Array]  # each (runs,) the mean over the block
     alive: jax.Array  # (runs,) bool
-    uncertainty: jax.Array | None  # (runs, steps, batch)
+    uncertainty: jax.Array | None  # (runs that are asked for it, steps, batch)
 
 
 class Engine:
     """The agents of a group: their states, and the program that moves them on.
 
     agents: of one structure; their numbers may differ
-    uncertainty: whether anybody wants the critics' disagreement row by row
+    uncertainty: runs whose critics' disagreement is wanted, row by row; default: all
     fused: networks as single kernels, with products of bfloat16 numbers (rewind.agents.fused)
     unroll: updates that are compiled as one piece; more than one saves a GPU some launches
     """
@@ -46,11 +46,12 @@ class Engine:
         table: Table,
         batch_size: int,
         *,
-        uncertainty: bool = True,
+        uncertainty: Sequence[int] | None = None,
         fused: bool = False,
         unroll: int | None = None,
     ) -> None:
         self.runs = len(agents)
+        asked = np.arange(self.runs) if uncertainty is None else np.asarray(uncertainty, np.int64)
         self.agent = agents[0]
         self.table = table
         self.agents = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
@@ -62,10 +63,10 @@ class Engine:
         self.fused = fused
         if unroll is None:
             unroll = 1 if current_device().platform == "cpu" else 4 if fused else 2
-        block = partial(train_block, uncertainty=uncertainty, unroll=unroll)
+        block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll)
         # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
         mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0)) if self.runs > 1 else _alone(block)
-        self._block = jax.jit(mapped, donate_argnums=1)
+        self._block = jax.jit(_telling(mapped, asked), donate_argnums=1)
         self._act = jax.jit(jax.vmap(kind.act))
 
     def run(self, indices: NDArray[Any], fresh: NDArray[Any]) -> Outcome:
@@ -92,6 +93,16 @@ def _alone(block: Any) -> Any:
         return jax.tree.map(lambda leaf: leaf[None], result)
 
     return one_run
+
+
+def _telling(mapped: Any, asked: NDArray[Any]) -> Any:
+    """The disagreement of those runs alone: what nobody asked for is not brought to the host."""
+
+    def block(*arguments: Any) -> Any:
+        state, alive, metrics, disagreement = mapped(*arguments)
+        return state, alive, metrics, None if disagreement is None else disagreement[asked]
+
+    return block
 
 
 def train_block(

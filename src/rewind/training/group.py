@@ -11,6 +11,7 @@ and `plan k + 1`, and holds the disagreement of block k, so that a resumed run d
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,15 +53,16 @@ class Group:
         self.runs, self.numbers = list(runs), list(numbers)
         self.normaliser = make_normaliser(seen, view.normalise_states)
         self.planner = Planner(seen, runs, batch_size)
-        dynamic = bool(self.planner.dynamic.any())
+        dynamic = self.planner.dynamic
         table = make_table(seen, self.normaliser)
         agents, seeds = [run.agent for run in runs], [run.seed for run in runs]
         self.engine = Engine(agents, seeds, table, batch_size, uncertainty=dynamic, fused=fused)
         self.period = runs[0].agent.period
-        self.block = block or (DYNAMIC_BLOCK if dynamic else BLOCK)
+        self.block = block or (DYNAMIC_BLOCK if len(dynamic) else BLOCK)
         if self.block % self.period:
             raise UsageError(f"block is {self.block}; expected a multiple of the agent's period, {self.period}")
         self.step = 0
+        self._waited = 0.0
         self._next: Planned | None = None  # planned, not yet run
         self._unfed: tuple[Sequence[Plan | None], Outcome] | None = None  # run, disagreement not yet handed back
 
@@ -91,8 +93,16 @@ class Group:
             return
         plans, outcome = self._unfed
         if outcome.uncertainty is not None:
-            self.planner.feed(plans, np.asarray(outcome.uncertainty), np.asarray(outcome.alive))
+            begin = time.perf_counter()
+            uncertainty, alive = np.asarray(outcome.uncertainty), np.asarray(outcome.alive)
+            self._waited += time.perf_counter() - begin
+            self.planner.feed(plans, uncertainty, alive)
         self._unfed = None
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the host has waited for the device so far. Next to nothing: the device waits for the host."""
+        return self._waited + self.planner.waited
 
     def records(self, step: int, planned: Planned, outcome: Outcome) -> list[dict[str, Any]]:
         """The metrics of a block, one record per run. Waits for the block."""

@@ -66,7 +66,8 @@ class Planner:
         for memory in self.memories:
             memory.load_offline_dataset(data)
         self.batch_size = batch_size
-        self.dynamic = np.array([isinstance(m, TrajectoryReplay) and m.dynamic for m in self.memories])
+        ranked = (isinstance(memory, TrajectoryReplay) and memory.dynamic for memory in self.memories)
+        self.dynamic = [run for run, dynamic in enumerate(ranked) if dynamic]  # whose ranks follow the critics
         order = np.argsort(np.argsort(data.returns, kind="stable"))
         self._quantile = order * QUANTILES // len(order)
         self._threads = threads or min(THREADS, os.cpu_count() or 1)
@@ -74,6 +75,7 @@ class Planner:
         self._fed_step = np.zeros(len(runs), np.int64)
         self._blocks: dict[int, list[Planned]] = {}  # by number of steps, longest unused first
         self.seconds = 0.0  # spent planning and feeding so far
+        self.waited = 0.0  # for the device
 
     def plan(self, steps: int) -> Planned:
         block = self._next_block(steps)
@@ -82,10 +84,10 @@ class Planner:
         def one(run: int) -> None:
             plan = self.memories[run].plan(steps, self.batch_size, into=block.plans[run])
             count_visits(plan.trajectories, self._quantile, block.visits[run])
-            if self.dynamic[run]:
-                block.delay[run] = plan.first_step + steps / 2 - self._fed_step[run]
 
         self._each(one, range(len(self.memories)))
+        for run in self.dynamic:
+            block.delay[run] = block.plans[run].first_step + steps / 2 - self._fed_step[run]
         self.seconds += time.perf_counter() - begin
         return block
 
@@ -96,21 +98,27 @@ class Planner:
         else:
             block = blocks.pop(0)
             if block.used is not None:
+                begin = time.perf_counter()
                 block.used.block_until_ready()
+                self.waited += time.perf_counter() - begin
         blocks.append(block)
         return block
 
     def feed(self, plans: Sequence[Plan | None], uncertainty: Array, alive: Array) -> None:
-        """Hand back the critics' disagreement; a run that has died keeps its ranks."""
+        """Hand back the critics' disagreement; a run that has died keeps its ranks.
 
-        def one(run: int) -> None:
+        uncertainty: (dynamic runs, steps, batch)
+        """
+
+        def one(at: int) -> None:
+            run = self.dynamic[at]
             plan = plans[run]
             assert plan is not None
-            self.memories[run].update_uncertainty(uncertainty[run], plan)
+            self.memories[run].update_uncertainty(uncertainty[at], plan)
             self._fed_step[run] = plan.first_step + len(plan)
 
         begin = time.perf_counter()
-        self._each(one, np.flatnonzero(self.dynamic & alive).tolist())
+        self._each(one, [at for at, run in enumerate(self.dynamic) if alive[run]])
         self.seconds += time.perf_counter() - begin
 
     def _each(self, work: Callable[[int], None], runs: Sequence[int]) -> None:

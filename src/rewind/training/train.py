@@ -211,6 +211,11 @@ class Ahead:
         """Whether `finish` has nothing to wait for."""
         return not self._courses[-1].evaluations.under_way
 
+    @property
+    def waited(self) -> float:
+        """Seconds that the host has waited for the device, in this process."""
+        return sum(course.group.waited for course in self._courses)
+
     def finish(self) -> list[Trained]:
         """Wait for the evaluations; all runs, in their order."""
         self._courses[-1].finish()

@@ -76,6 +76,11 @@ class GroupAhead:
     def ready(self) -> bool:
         return self.trained.ready
 
+    @property
+    def waited(self) -> float:
+        """The share of its time in which the host waited for the device: none means that the host holds it up."""
+        return self.trained.waited / self.clock.spent
+
     def rows(self) -> list[Row]:
         """Its results; waits for them."""
         found = zip(self.specs, self.trained.finish(), strict=True)

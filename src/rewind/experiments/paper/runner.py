@@ -82,6 +82,7 @@ class Runner:
                 raise Stopped(f"{told}, and the same command goes on from it") from stopped
             say("the time is over; the next call goes on from here")
             return False
+        say(f"trained; planning waited for the device in {trained.waited:.0%} of the time")
         self._look_back(wait=True)
         self.behind = trained
         self._look_back()  # on a CPU nothing is under way
