@@ -106,6 +106,15 @@ def test_damage_is_told_with_its_place(folder):
         read_rows(folder)
 
 
+def test_rows_from_before_a_column_was_added_are_read(folder):
+    path = group_files(folder)[0]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        del line["q"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert all(row["q"] is None for row in read_rows(folder) if row["group"] == lines[0]["group"])
+
+
 def test_an_empty_folder_has_no_results(tmp_path):
     assert read_rows(tmp_path) == [] and read_index(tmp_path).runs == {}
     with pytest.raises(DataError, match="nothing to collect"):

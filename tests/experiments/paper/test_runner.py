@@ -80,6 +80,7 @@ def test_all_runs_are_trained_in_groups_and_evaluated(whole, runs):
     assert first["suite"] == "other" and first["episodes"] == 2 and json.loads(first["settings"]) == {"hidden": [8]}
     assert first["seconds_per_update"] > 0 and first["group_seconds"] > first["seconds_per_update"] * 3 * STEPS
     assert first["block"] == 100 and first["device"].startswith("cpu") and "jax" in json.loads(first["versions"])
+    assert all((each["q"] is not None) == (each["step"] == STEPS) for each in rows)  # metrics are logged at the end
     # The same seed plays the same episodes, whatever the sampler.
     assert len({(each["seed"], each["step"]) for each in rows}) == len({each["evaluation_seed"] for each in rows})
     assert not list((whole / "work").glob("*/*"))

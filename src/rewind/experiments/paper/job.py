@@ -196,7 +196,14 @@ def _rows(spec: RunSpec, trained: Trained, together: Sequence[RunSpec], data: Tr
     return [
         {**common, **{name: record[name] for name in ("step", "score", "return", "length")}}
         | {"episodes": int(record["episodes"]), "evaluation_seed": int(record["evaluation_seed"])}
-        | {"alive": record["step"] < dead_from}
+        | {"alive": record["step"] < dead_from, "q": _last_q(trained, record["step"])}
         for record in trained.records
         if "score" in record
     ]
+
+
+def _last_q(trained: Trained, step: int) -> float | None:
+    """As it was logged last at or before a step."""
+    logged = [record for record in trained.records if "q" in record and record["step"] <= step]
+    q: float | None = max(logged, key=lambda record: record["step"])["q"] if logged else None
+    return q

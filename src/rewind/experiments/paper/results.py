@@ -46,6 +46,7 @@ COLUMNS: dict[str, Any] = {
     "episodes": int,
     "evaluation_seed": int,
     "alive": bool,  # False: its numbers exploded at or before this step
+    "q": float | None,  # mean over batches, where it was last looked at before this step; None: nobody did
     "seconds_per_update": float | None,  # training alone, of the whole group, divided by its runs
     "runs_together": int,
     "group_seconds": float,  # the group until its last update: data, compilation, training
@@ -54,6 +55,7 @@ COLUMNS: dict[str, Any] = {
     "data_fingerprint": str,
     "finished": str,  # when the group was; ISO 8601, UTC
 }
+LATER = ("q",)  # columns that older rows lack
 ORDER = ("dataset", "algorithm", "sampler", "beta", "settings", "steps", "seed", "run", "step")
 
 
@@ -105,11 +107,11 @@ def read_jsonl(path: Path) -> list[Row]:
 
 def _checked(row: Any, where: object) -> Row:
     """The row, its columns in order, its numbers of the right kind."""
-    if not isinstance(row, Mapping) or set(row) != set(COLUMNS):
-        given = set(row) if isinstance(row, Mapping) else set()
+    given = set(row) | {*LATER} if isinstance(row, Mapping) else set()
+    if given != set(COLUMNS):
         missing, unknown = sorted(set(COLUMNS) - given), sorted(given - set(COLUMNS))
         raise DataError(f"{where}: no row of results: missing columns {missing}, unknown {unknown}")
-    return {name: _value(row[name], name, where) for name in COLUMNS}
+    return {name: _value(row.get(name), name, where) for name in COLUMNS}
 
 
 def _value(value: Any, name: str, where: object) -> Any:

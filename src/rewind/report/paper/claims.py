@@ -178,6 +178,6 @@ def signed(value: float) -> str:
 def counted(findings: Sequence[Finding]) -> str:
     """How many claims hold, and so on."""
     counts = Counter(finding.verdict for finding in findings)
-    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack data"}
-    told = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items())
-    return f"Of {len(findings)} claims, each for an agent: {told}."
+    words = {"holds": "hold", "fails": "do not hold", "undecided": "undecided", "open": "without enough data"}
+    told = ", ".join(f"{word}: {counts[kind]}" for kind, word in words.items())
+    return f"{len(findings)} claims, each for an agent. {told[0].upper()}{told[1:]}."

@@ -16,6 +16,7 @@ from rewind.report.paper.differences import differences_table, directions_table,
 from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, short, source
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
+from rewind.report.paper.stability import stability
 
 REBUILT = (
     "These runs are on data that Rewind rebuilds: the same environments and recipes as D4RL's, other behaviour "
@@ -34,7 +35,10 @@ def build(results: Results, costs: Sequence[Cost] = ()) -> Document:
     title = "The paper, rerun" if compared else "Training report"
     sections = [*(_paper_sections(results, costs) if compared else ()), *_own_sections(results)]
     if compared:
-        order = ("claims", "tables", "differences", "curves", "scores", "overall", "which", "cost", "beyond", "origin")
+        order = (
+            "claims", "tables", "differences", "curves", "stability", "scores", "overall", "which", "cost", "beyond",
+            "origin",
+        )  # fmt: skip
         sections.sort(key=lambda section: order.index(section.name))
     return Document(title, _subtitle(results), facts(results), sections, _data(results, compared))
 
@@ -98,6 +102,9 @@ def _own_sections(results: Results) -> list[Section]:
         "score as the paper takes it: the mean of the last five evaluations."
     )
     sections = [Section("curves", "Learning curves", [intro, curves]), Section("origin", "Origin", origin(results))]
+    fallen = stability(results)
+    if fallen:
+        sections.insert(1, Section("stability", "Runs that fell", fallen))
     own = score_tables(results)
     if own:
         sections.insert(0, Section("scores", "Scores", own))

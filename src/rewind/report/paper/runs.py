@@ -66,6 +66,11 @@ class Run:
     row: Row  # its last row, for where it came from
 
     @property
+    def q(self) -> float | None:
+        """Its mean Q at the end; None where it was not recorded."""
+        return self.row.get("q")
+
+    @property
     def score(self) -> float:
         """The paper's: the mean of five at the end, 1000 steps apart, whatever was taken between them."""
         return float(self.scores[np.isin(self.steps, scored_steps(int(self.steps[-1])))].mean())

@@ -1,0 +1,95 @@
+"""Runs that were good and did not stay so: a score at the end says nothing of what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rewind.report.document import Block, Cell, Line, Table
+from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, method_of, short
+from rewind.report.paper.runs import Results, Run
+
+GOOD = 20.0  # points: less is not much to lose
+KEPT = 0.5  # of its best evaluation, what a run must end with
+
+RULE = (
+    f"A run fell if its score at the end is less than {KEPT:.0%} of its best evaluation on the way, where that was at "
+    f"least {GOOD:.0f} points. Only data sets on which a run fell are shown; a dash: none of the runs did. Q: the mean "
+    "over batches that the run learned from, where it was recorded."
+)
+
+
+def fell(run: Run) -> bool:
+    """Whether a run lost most of what it had learned."""
+    _, scores = run.curve
+    best = np.nanmax(scores[:-1], initial=-np.inf)
+    return bool(best >= GOOD and not run.score >= KEPT * best)  # a score that is no number is lost too
+
+
+def stability(results: Results) -> list[Block]:
+    """The rule and a table for each algorithm; nothing where no run fell."""
+    tables = [table for algorithm in results.algorithms for table in _tables(results, algorithm)]
+    return [RULE, *tables] if tables else []
+
+
+def _tables(results: Results, algorithm: str) -> list[Table]:
+    own = [run for run in results.runs if run.algorithm == algorithm]
+    datasets = [name for name in results.datasets if any(fell(run) for run in own if run.dataset == name)]
+    if not datasets:
+        return []
+    lines = [
+        Line(label, [_count(runs) for runs in found])
+        for label, found in _by_method(results, algorithm, datasets).items()
+        if any(found)
+    ]
+    columns = ["Method", *map(short, datasets)]
+    tables = [Table(f"Runs that fell, {ALGORITHMS[algorithm]}", columns, lines)]
+    known = [run for run in own if run.q is not None and run.dataset in datasets]
+    if known:
+        kinds = {"that fell": True, "that did not": False}
+        shown = [
+            Line(f"Runs {told}", [_q([run for run in known if run.dataset == name and fell(run) is kind])
+                                  for name in datasets])
+            for told, kind in kinds.items()
+        ]  # fmt: skip
+        tables.append(Table(f"Q at the end, {ALGORITHMS[algorithm]}: median, lowest to highest", columns, shown))
+    return tables
+
+
+def _by_method(results: Results, algorithm: str, datasets: Sequence[str]) -> dict[str, list[list[Run]]]:
+    """The paper's columns, and what else there is: for each data set its runs."""
+    found: dict[str, list[list[Run]]] = {}
+    for name, label in LABELS.items():
+        methods = [method_of(name, dataset) for dataset in datasets]
+        found[label] = [
+            _runs(results, dataset, algorithm, each) for dataset, each in zip(datasets, methods, strict=True)
+        ]
+    named = {(dataset, method_of(name, dataset)) for dataset in datasets for name in LABELS}
+    others = {
+        method.label: method
+        for dataset in datasets
+        for method in results.methods(dataset, algorithm)
+        if (dataset, method) not in named
+    }
+    for label, method in others.items():
+        found[label] = [_runs(results, dataset, algorithm, method) for dataset in datasets]
+    return found
+
+
+def _runs(results: Results, dataset: str, algorithm: str, method: Method | None) -> list[Run]:
+    return [] if method is None else results.of(dataset, algorithm, method)
+
+
+def _count(runs: Sequence[Run]) -> Cell:
+    if not runs:
+        return Cell(kind="missing")
+    lost = sum(fell(run) for run in runs)
+    return Cell(f"{lost} of {len(runs)}" if lost else "–", strong=2 * lost >= len(runs))
+
+
+def _q(runs: Sequence[Run]) -> Cell:
+    if not runs:
+        return Cell(kind="missing")
+    values = np.array([run.q for run in runs])
+    return Cell(f"{np.median(values):,.0f} ({values.min():,.0f} to {values.max():,.0f})")

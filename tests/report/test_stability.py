@@ -1,0 +1,61 @@
+"""Runs that fell are counted, with their Q where it was recorded; those that were never good are not."""
+
+import pytest
+
+from rewind.report.paper.report import build
+from rewind.report.paper.runs import Results, runs_of
+from rewind.report.paper.stability import fell, stability
+
+from .synthetic import null, rows
+
+SETS = ("rewind/antmaze-umaze-v0", "rewind/hopper-medium-v0")
+
+
+@pytest.fixture
+def some():
+    """One run of the baseline on AntMaze falls late, with a Q that says so."""
+    found = rows(null, noise=0.5, keep=lambda spec: spec.dataset in SETS)
+    for row in found:
+        if (row["dataset"], row["sampler"], row["seed"]) == (SETS[0], "baseline", 3) and row["step"] > 800_000:
+            row["score"] = 2.0
+        if row["dataset"] == SETS[0]:
+            row["q"] = 40_000.0 if row["score"] == 2.0 else -60.0
+    return found
+
+
+def cells(table):
+    return {line.head: [cell.text for cell in line.cells] for line in table.lines}
+
+
+def test_a_run_that_ends_below_half_of_its_best_fell(some):
+    runs = runs_of(some)
+    assert [(run.dataset, run.method.sampler, run.seed) for run in runs if fell(run)] == [(SETS[0], "baseline", 3)]
+    rule, counts, values = stability(Results(runs))
+    assert "50%" in rule and counts.columns == ["Method", "antmaze-umaze"]
+    shown = cells(counts)
+    assert shown["Baseline"] == ["1 of 8"] and shown["TR"] == shown["Weighted"] == shown["TR, β 0.75"] == ["–"]
+    assert cells(values) == {
+        "Runs that fell": ["40,000 (40,000 to 40,000)"],
+        "Runs that did not": ["-60 (-60 to -60)"],
+    }
+
+
+def test_one_that_was_never_good_or_broke_on_the_way_up_did_not_fall_by_noise(some):
+    for row in some:
+        row["score"] = row["score"] / 10  # 3 points at best
+    assert not any(fell(run) for run in runs_of(some))
+    assert stability(Results(runs_of(some))) == []
+    assert "stability" not in [section.name for section in build(Results(runs_of(some))).sections]
+
+
+def test_a_run_without_a_score_at_its_end_fell(some):
+    for row in some:
+        if row["score"] == 2.0:
+            row["score"] = None
+    assert sum(fell(run) for run in runs_of(some)) == 1
+
+
+def test_results_from_before_q_was_recorded_have_no_table_of_it(some):
+    for row in some:
+        row.pop("q", None)
+    assert len(stability(Results(runs_of(some)))) == 2
