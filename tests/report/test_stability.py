@@ -44,8 +44,18 @@ def test_one_that_was_never_good_or_broke_on_the_way_up_did_not_fall_by_noise(so
     for row in some:
         row["score"] = row["score"] / 10  # 3 points at best
     assert not any(fell(run) for run in runs_of(some))
-    assert stability(Results(runs_of(some))) == []
-    assert "stability" not in [section.name for section in build(Results(runs_of(some))).sections]
+    assert stability(Results(runs_of(some)))[1:] == ["No run fell."]
+
+
+def test_a_report_of_ones_own_runs_has_the_section_where_it_says_something(some):
+    assert "stability" in _sections(some, True) and "stability" in _sections(some, False)
+    for row in some:
+        row["score"] = 50.0
+    assert "stability" in _sections(some, True) and "stability" not in _sections(some, False)
+
+
+def _sections(rows, compared):
+    return [section.name for section in build(Results(runs_of(rows), compared=compared)).sections]
 
 
 def test_a_run_without_a_score_at_its_end_fell(some):

@@ -16,7 +16,7 @@ from rewind.report.paper.differences import differences_table, directions_table,
 from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, short, source
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
-from rewind.report.paper.stability import stability
+from rewind.report.paper.stability import fell, stability
 
 REBUILT = (
     "These runs are on data that Rewind rebuilds: the same environments and recipes as D4RL's, other behaviour "
@@ -102,9 +102,8 @@ def _own_sections(results: Results) -> list[Section]:
         "score as the paper takes it: the mean of the last five evaluations."
     )
     sections = [Section("curves", "Learning curves", [intro, curves]), Section("origin", "Origin", origin(results))]
-    fallen = stability(results)
-    if fallen:
-        sections.insert(1, Section("stability", "Runs that fell", fallen))
+    if results.sources or any(map(fell, results.runs)):
+        sections.insert(1, Section("stability", "Runs that fell", stability(results)))
     own = score_tables(results)
     if own:
         sections.insert(0, Section("scores", "Scores", own))

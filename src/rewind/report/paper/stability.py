@@ -28,9 +28,9 @@ def fell(run: Run) -> bool:
 
 
 def stability(results: Results) -> list[Block]:
-    """The rule and a table for each algorithm; nothing where no run fell."""
+    """The rule, and tables for each algorithm of which runs fell."""
     tables = [table for algorithm in results.algorithms for table in _tables(results, algorithm)]
-    return [RULE, *tables] if tables else []
+    return [RULE, *(tables or ["No run fell."])]
 
 
 def _tables(results: Results, algorithm: str) -> list[Table]:
