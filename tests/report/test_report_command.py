@@ -291,7 +291,7 @@ def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):
     for _ in range(2):  # the second time changes nothing
         report(results, "--into", page)
         text = page.read_text()
-        assert text.startswith("# Ours\n\n<!-- report: claims -->\n\n28 claims") and text.endswith("\n\nThe end.\n")
+        assert text.startswith("# Ours\n\n<!-- report: claims -->\n\n18 claims") and text.endswith("\n\nThe end.\n")
         assert "as before" not in text and text.count("**The paper's claims**") == 1
 
 

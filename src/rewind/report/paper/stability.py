@@ -29,7 +29,7 @@ def fell(run: Run) -> bool:
 
 def stability(results: Results) -> list[Block]:
     """The rule, and tables for each algorithm of which runs fell."""
-    tables = [table for algorithm in results.algorithms for table in _tables(results, algorithm)]
+    tables: list[Block] = [table for algorithm in results.algorithms for table in _tables(results, algorithm)]
     return [RULE, *(tables or ["No run fell."])]
 
 
