@@ -9,7 +9,7 @@ pytest.importorskip("equinox")
 from rewind import DataError, TrajectoryReplay, UsageError
 from rewind.training import Options, Run, Sampler, View, make_runs, train
 from rewind.training.group import Group
-from rewind.training.table import make_normaliser, make_table
+from rewind.training.table import Source, make_normaliser, make_table
 from rewind.training.train import groups_of
 from tests.helpers import make
 
@@ -44,7 +44,7 @@ def test_a_run_in_a_group_of_eight_equals_the_run_alone(algorithm):
 
 def test_the_table_holds_what_the_memory_would_hand_out():
     normaliser = make_normaliser(DATA, True)
-    table = make_table(DATA, normaliser)
+    table = make_table([Source(DATA, normaliser)])
     memory = TrajectoryReplay(seed=0)
     memory.load_offline_dataset(DATA)
     for _ in range(20):
@@ -63,13 +63,13 @@ def test_normalised_states_have_mean_0_and_deviation_1():
     assert np.allclose(seen.mean(0), 0, atol=1e-5) and np.allclose(seen.std(0), 1, atol=2e-3)
 
 
-def test_shapes_and_views_split_the_groups_and_numbers_do_not():
+def test_shapes_split_the_groups_and_numbers_and_views_do_not():
     small = make_runs(DATA, "td3_bc", samplers=["tr", "return"], betas=[0.1, 0.9], seeds=[0, 1], **SMALL)
     other_shape = make_runs(DATA, "td3_bc", hidden=(8, 8))
     other_view = make_runs(DATA, "td3_bc", view=View(rewards="minus_one"), **SMALL)
     other_agent = make_runs(DATA, "iql", **SMALL)
     runs = [*small, *other_shape, *other_view, *other_agent]
-    assert [len(group) for group in groups_of(runs)] == [8, 1, 1, 1]
+    assert [len(group) for group in groups_of(runs)] == [9, 1, 1]
     trained = train(DATA, runs, steps=20, **QUIET)
     assert [result.run for result in trained] == runs
 

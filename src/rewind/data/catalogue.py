@@ -58,6 +58,7 @@ class Entry:
     file, address: the published file and where it is published
     base_environment: what D4RL's environment is made from
     environment: the Gymnasium id to evaluate on
+    sizes: of an observation and an action
     horizon: steps after which an episode is cut
     minimum_score, maximum_score: the returns that score 0 and 100
     episodes: published count, ending at terminals | timeouts (on AntMaze: mostly one-step fragments)
@@ -77,6 +78,7 @@ class Entry:
     address: str
     base_environment: str
     environment: str
+    sizes: tuple[int, int]
     horizon: int
     minimum_score: float
     maximum_score: float
@@ -127,6 +129,7 @@ def _merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, An
 def _entry(name: str, host: str, table: dict[str, Any]) -> Entry:
     settings = {"td3_bc": TD3BCSettings, "iql": IQLSettings, "edac": EDACSettings}
     agents = {key: kind(**table.pop(key)) for key, kind in settings.items() if key in table}
+    table["sizes"] = tuple(table["sizes"])
     return Entry(name=name, address=f"{host}/{table['folder']}/{table['file']}", **agents, **table)
 
 

@@ -29,6 +29,7 @@ Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 TOGETHER = 8  # runs that act on one core
+MOST = 4  # simulators that are kept: they are large
 LOOK = 0.1  # seconds after which a thread that waits can be stopped
 # The training that it is beside comes first: what is added to the process's niceness, and its share of the cores.
 MODEST, SHARE = 19, 0.75
@@ -39,7 +40,7 @@ class Networks:
     """The policies of several runs, as `rewind.policy` has one.
 
     weights, biases: each (runs, in, out), (runs, 1, out)
-    mean, scale: (observation,) of all
+    mean, scale: (runs, 1, observation)
     max_action: (runs, 1, 1)
     """
 
@@ -56,6 +57,11 @@ class Networks:
         if len(parts) == 1:
             return self._act(x, parts[0])
         return np.concatenate(list(_threads().map(lambda part: self._act(x, part), parts)))
+
+    def of(self, rows: Sequence[int]) -> Networks:
+        """Those of some runs."""
+        weights, biases = ([layer[rows] for layer in layers] for layers in (self.weights, self.biases))
+        return Networks(weights, biases, self.mean[rows], self.scale[rows], self.max_action[rows])
 
     def _act(self, x: Array, part: slice) -> Array:
         weights, biases = ([layer[part] for layer in layers] for layers in (self.weights, self.biases))
@@ -164,7 +170,8 @@ def _play(order: Arrays, evaluators: dict[tuple[str, int, int], Evaluator]) -> A
     seeds = order["seeds"].tolist()
     key = (str(order["environment"]), len(seeds), int(order["episodes"]))
     if key not in evaluators:
-        evaluators.clear()  # simulators are large
+        if len(evaluators) == MOST:
+            evaluators.pop(next(iter(evaluators)))
         evaluators[key] = Evaluator(*key, threads=_cores())
     layers = layers_in(order, int(order["layers"]))
     networks = Networks(*layers, *(order[name] for name in ("mean", "scale", "max_action")))

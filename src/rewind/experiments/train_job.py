@@ -20,6 +20,7 @@ from rewind.experiments.train_settings import parse_settings
 from rewind.files import read_json, write_json
 from rewind.training import Options, Run, Sampler, Trained, make_runs, train
 from rewind.training.determinism import make_deterministic
+from rewind.training.evaluations import Evaluate
 from rewind.training.policies import save_policies
 from rewind.training.results import (
     Variant,
@@ -30,7 +31,7 @@ from rewind.training.results import (
     scores,
     variants,
 )
-from rewind.training.scoring import DIAGNOSED, Diagnoser, Scorer, Telling
+from rewind.training.scoring import DIAGNOSED, Scorer, Telling, diagnosed
 from rewind.training.train import find_device
 
 POINTS = 20  # of the curve, by default
@@ -111,9 +112,9 @@ def find_environment(asked: str, data: Trajectories) -> str | None:
     return noted
 
 
-def _judge(options: EvaluationOptions, environment: str | None, data: Trajectories) -> Scorer | Diagnoser:
+def _judge(options: EvaluationOptions, environment: str | None, data: Trajectories) -> Evaluate:
     if environment is None:
-        return Diagnoser(data)
+        return diagnosed
     scorer = Scorer(environment, options.episodes, options.evaluation_seed)
     try:
         scorer.check(data)

@@ -127,7 +127,7 @@ class Course:
         for at, number in enumerate(group.numbers):
             policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
             run, records = session.runs[number], session.records[number]
-            yield number, Trained(run, policy, group.normaliser, bool(alive[at]), records)
+            yield number, Trained(run, policy, group.sources[at].normaliser, bool(alive[at]), records)
 
     def _log_blocks(self, unlogged: list[tuple[int, Planned, Outcome]], bar: Any, keep: int) -> None:
         """Log all finished blocks but the last `keep`, where a line is due."""

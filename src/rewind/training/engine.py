@@ -34,6 +34,7 @@ class Engine:
     """The agents of a group: their states, and the program that moves them on.
 
     agents: of one structure; their numbers may differ
+    firsts: of each run, the row of the table at which its data begins; default: the first
     uncertainty: runs whose critics' disagreement is wanted, row by row; default: all
     fused: networks as single kernels, with products of bfloat16 numbers (rewind.agents.fused)
     unroll: updates that are compiled as one piece; more than one saves a GPU some launches
@@ -46,6 +47,7 @@ class Engine:
         table: Table,
         batch_size: int,
         *,
+        firsts: Sequence[int] | None = None,
         uncertainty: Sequence[int] | None = None,
         fused: bool = False,
         unroll: int | None = None,
@@ -54,6 +56,7 @@ class Engine:
         asked = np.arange(self.runs) if uncertainty is None else np.asarray(uncertainty, np.int64)
         self.agent = agents[0]
         self.table = table
+        self.firsts = jnp.asarray(firsts or [0] * self.runs, jnp.int32)
         self.agents = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
         keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
         kind = type(self.agent)
@@ -65,7 +68,7 @@ class Engine:
             unroll = 1 if current_device().platform == "cpu" else 4 if fused else 2
         block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll)
         # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
-        mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0)) if self.runs > 1 else _alone(block)
+        mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0, 0)) if self.runs > 1 else _alone(block)
         self._block = jax.jit(_telling(mapped, asked), donate_argnums=1)
         self._act = jax.jit(jax.vmap(kind.act))
 
@@ -73,7 +76,7 @@ class Engine:
         """Train all runs on their plans, (runs, steps, batch). Returns at once; the device works on."""
         with fused_networks(self.fused):  # the first call compiles
             self.state, self.alive, metrics, uncertainty = self._block(
-                self.agents, self.state, self.alive, self.table, indices, fresh
+                self.agents, self.state, self.alive, self.table, self.firsts, indices, fresh
             )
         return Outcome(metrics, self.alive, uncertainty)
 
@@ -81,15 +84,18 @@ class Engine:
         """The acting parts of all runs, stacked."""
         return self.agent.policy(self.state)
 
-    def act(self, policies: Any, observations: Any) -> Any:
-        """(runs, rows, observation) -> (runs, rows, action), deterministic."""
-        return self._act(self.agents, policies, observations)
+    def act(self, policies: Any, observations: Any, agents: Any = None) -> Any:
+        """(runs, rows, observation) -> (runs, rows, action), deterministic.
+
+        agents: of these policies, where they are not those of all runs
+        """
+        return self._act(self.agents if agents is None else agents, policies, observations)
 
 
 def _alone(block: Any) -> Any:
-    def one_run(agents: Any, state: Any, alive: Any, table: Table, indices: Any, fresh: Any) -> Any:
-        first = partial(jax.tree.map, lambda leaf: leaf[0])
-        result = block(first(agents), first(state), alive[0], table, indices[0], fresh[0])
+    def one_run(agents: Any, state: Any, alive: Any, table: Table, *planned: Any) -> Any:
+        only = partial(jax.tree.map, lambda leaf: leaf[0])
+        result = block(only(agents), only(state), alive[0], table, *only(planned))
         return jax.tree.map(lambda leaf: leaf[None], result)
 
     return one_run
@@ -110,13 +116,14 @@ def train_block(
     state: Any,
     alive: jax.Array,
     table: Table,
+    first: jax.Array,
     indices: jax.Array,
     fresh: jax.Array,
     *,
     uncertainty: bool,
     unroll: int,
 ) -> tuple[Any, jax.Array, dict[str, jax.Array], jax.Array | None]:
-    """One run, one plan: scan over it, `period` batches at a time.
+    """One run, one plan of rows that are counted from `first`: scan over it, `period` batches at a time.
 
     Metrics are taken at one update of every `MEASURED` batches or fewer: small kernels at each of them add up.
     A run whose numbers are no longer finite, or whose Q has exploded, stays at the state from before the block: the
@@ -140,7 +147,7 @@ def train_block(
         return state, (metrics, jnp.concatenate([before, disagreement[None]]) if uncertainty else None)
 
     shape = (updates // stride, stride, agent.period, indices.shape[1])
-    planned = (indices.reshape(shape), fresh.reshape(shape))
+    planned = ((first + indices).reshape(shape), fresh.reshape(shape))
     trained, (metrics, disagreement) = jax.lax.scan(updates_with_metrics, state, planned)
     alive = alive & jnp.stack([jnp.isfinite(values[-1]) for values in metrics.values()]).all()
     if "q" in metrics:

@@ -1,4 +1,4 @@
-"""A group: runs of one shape on one view of the data, trained together, block by block.
+"""A group: runs of one shape, trained together, block by block.
 
 Plans are made one block ahead while the device works, so the order of things is fixed:
 
@@ -25,8 +25,8 @@ from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
 from rewind.training.engine import Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
-from rewind.training.spec import Run
-from rewind.training.table import make_normaliser, make_table
+from rewind.training.spec import Run, View
+from rewind.training.table import Normaliser, Source, make_normaliser, make_table
 
 Array = NDArray[Any]
 
@@ -35,7 +35,10 @@ DYNAMIC_BLOCK = 100  # where ranks follow the critics: highly ranked trajectorie
 
 
 class Group:
-    """Runs that share a compiled program, with their numbers in the list of all runs."""
+    """Runs that share a compiled program, with their numbers in the list of all runs.
+
+    data: of the runs that have none of their own
+    """
 
     def __init__(
         self,
@@ -47,16 +50,19 @@ class Group:
         *,
         fused: bool = False,
     ) -> None:
-        check_data(data, runs[0], batch_size)
-        view = runs[0].view
-        seen = view.apply(data)
         self.runs, self.numbers = list(runs), list(numbers)
-        self.normaliser = make_normaliser(seen, view.normalise_states)
-        self.planner = Planner(seen, runs, batch_size)
+        self.sources = sources_of(data, runs, batch_size)
+        self.planner = Planner([source.data for source in self.sources], runs, batch_size)
         dynamic = self.planner.dynamic
-        table = make_table(seen, self.normaliser)
-        agents, seeds = [run.agent for run in runs], [run.seed for run in runs]
-        self.engine = Engine(agents, seeds, table, batch_size, uncertainty=dynamic, fused=fused)
+        self.engine = Engine(
+            [run.agent for run in runs],
+            [run.seed for run in runs],
+            make_table(list({source.first: source for source in self.sources}.values())),
+            batch_size,
+            firsts=[source.first for source in self.sources],
+            uncertainty=dynamic,
+            fused=fused,
+        )
         self.period = runs[0].agent.period
         self.block = block or (DYNAMIC_BLOCK if len(dynamic) else BLOCK)
         if self.block % self.period:
@@ -119,6 +125,12 @@ class Group:
     def policies(self) -> Any:
         return self.engine.policies()
 
+    def normaliser(self, rows: Sequence[int] | Array | None = None) -> Normaliser:
+        """Of several runs at once (default: all), for observations of (runs, rows, observation)."""
+        chosen = self.sources if rows is None else [self.sources[row] for row in rows]
+        mean, scale = (np.stack(each) for each in zip(*(source.normaliser for source in chosen), strict=True))
+        return Normaliser(mean[:, None], scale[:, None])
+
     # State
 
     def state(self) -> dict[str, Any]:
@@ -146,6 +158,25 @@ class Group:
             plans = [memory.last_plan for memory in self.planner.memories]  # None where nobody waits for feedback
             uncertainty = jnp.asarray(state["uncertainty"])
             self._unfed = (plans, Outcome({}, self.engine.alive, uncertainty))
+
+
+def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list[Source]:
+    """For each run; the same one where runs see the same data in the same way."""
+    there: dict[tuple[int, View], Source] = {}
+    rows = 0
+    for run in runs:
+        own = data_of(run, data)
+        if (id(own), run.view) not in there:
+            check_data(own, run, batch_size)
+            seen = run.view.apply(own)
+            there[id(own), run.view] = Source(seen, make_normaliser(seen, run.view.normalise_states), rows)
+            rows += seen.rows
+    return [there[id(data_of(run, data)), run.view] for run in runs]
+
+
+def data_of(run: Run, data: Trajectories) -> Trajectories:
+    """Its own, or else that of all."""
+    return data if run.data is None else run.data
 
 
 def finite(value: Any) -> float | None:

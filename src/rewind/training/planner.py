@@ -52,8 +52,16 @@ def count_visits(trajectories: Array, quantile: Array, visits: Array) -> None:
     visits /= visits.sum()
 
 
+def _quantiles(data: Trajectories) -> Array:
+    """(trajectories,) which quarter by return each is in."""
+    order = np.argsort(np.argsort(data.returns, kind="stable"))
+    return order * QUANTILES // len(order)
+
+
 class Planner:
     """The memories of a group of runs.
+
+    data: what each of them learns from
 
     Blocks are filled in turns, and their memory is used again: a million steps of a hundred runs are 150 GB of plans,
     and asking the system for fresh pages took most of the time of planning.
@@ -61,15 +69,17 @@ class Planner:
 
     TURNS = 3  # one on the device, one waiting for it, one being filled
 
-    def __init__(self, data: Trajectories, runs: Sequence[Run], batch_size: int, threads: int | None = None) -> None:
+    def __init__(
+        self, data: Sequence[Trajectories], runs: Sequence[Run], batch_size: int, threads: int | None = None
+    ) -> None:
         self.memories: list[Memory] = [run.sampler.memory(run.seed) for run in runs]
-        for memory in self.memories:
-            memory.load_offline_dataset(data)
+        for memory, own in zip(self.memories, data, strict=True):
+            memory.load_offline_dataset(own)
         self.batch_size = batch_size
         ranked = (isinstance(memory, TrajectoryReplay) and memory.dynamic for memory in self.memories)
         self.dynamic = [run for run, dynamic in enumerate(ranked) if dynamic]  # whose ranks follow the critics
-        order = np.argsort(np.argsort(data.returns, kind="stable"))
-        self._quantile = order * QUANTILES // len(order)
+        quantiles = {id(own): _quantiles(own) for own in data}
+        self._quantiles = [quantiles[id(own)] for own in data]
         self._threads = threads or min(THREADS, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="planner")
         self._fed_step = np.zeros(len(runs), np.int64)
@@ -83,7 +93,7 @@ class Planner:
 
         def one(run: int) -> None:
             plan = self.memories[run].plan(steps, self.batch_size, into=block.plans[run])
-            count_visits(plan.trajectories, self._quantile, block.visits[run])
+            count_visits(plan.trajectories, self._quantiles[run], block.visits[run])
 
         self._each(one, range(len(self.memories)))
         for run in self.dynamic:

@@ -26,6 +26,7 @@ from rewind.training.policies import layers
 from rewind.training.spec import Run
 
 Array = NDArray[Any]
+Rows = Sequence[int]  # of runs in their group
 DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
 
 
@@ -34,16 +35,18 @@ class Scorer:
 
     Runs of the same seed, whatever their sampler, play the same episodes; each evaluation plays new ones.
 
+    environment: of all runs, or of each one by its number
     seed: where the episodes come from, along with a run's own seed and the step
     """
 
-    def __init__(self, environment: str, episodes: int, seed: int = 0) -> None:
+    def __init__(self, environment: str | Sequence[str], episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
-        self._evaluators: dict[int, Evaluator] = {}  # by number of runs
+        self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
         self._player: Player | None = Player()  # where `later` plays, while that can be
 
     def check(self, data: Trajectories) -> None:
         """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
+        assert isinstance(self.environment, str)
         env = make(self.environment, 1)
         env.close()
         for what, array in (("observation", data.observations), ("action", data.actions)):
@@ -56,45 +59,70 @@ class Scorer:
 
     def __call__(self, group: Group, step: int) -> Figures:
         """The mean score and return of each run, and what is needed to play the episodes again."""
-        seeds = self._seeds(group, step)
-        return self._figures(self._play(acting(group), seeds), seeds)
+        return self._figures(group, step, lambda rows: acting(group, rows), self._play)
 
     def later(self, group: Group, step: int) -> Callable[[], Figures]:
         """The same, played when it is called, in a process of its own: an accelerator trains on meanwhile."""
-        networks, seeds = kept_networks(group), self._seeds(group, step)
-        if networks is None:
+        fetch = kept_networks(group)
+        if fetch is None:
             figures = self(group, step)
             return lambda: figures
-        return lambda: self._figures(self._play_elsewhere(networks(), seeds), seeds)
 
-    def _seeds(self, group: Group, step: int) -> list[int]:
-        return [episode_seed(self.seed, run.seed, step) for run in group.runs]
+        def play() -> Figures:
+            return self._figures(group, step, fetch().of, self._play_elsewhere)
 
-    def _play_elsewhere(self, networks: Networks, seeds: list[int]) -> Figures:
+        return play
+
+    def _figures(
+        self, group: Group, step: int, policies: Callable[[Rows], Any], play: Callable[[str, Any, list[int]], Figures]
+    ) -> Figures:
+        """Play the runs of one environment after those of another.
+
+        policies: of some runs of the group
+        """
+        seeds = np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
+        figures = {"episodes": np.full(len(seeds), self.episodes), "evaluation_seed": seeds}
+        for environment, rows in self._environments(group).items():
+            for name, values in play(environment, policies(rows), seeds[rows].tolist()).items():
+                figures.setdefault(name, np.empty(len(seeds)))[rows] = values
+        return figures
+
+    def _environments(self, group: Group) -> dict[str, list[int]]:
+        """Which runs of the group play where."""
+        if isinstance(self.environment, str):
+            return {self.environment: list(range(len(group.runs)))}
+        found: dict[str, list[int]] = {}
+        for row, number in enumerate(group.numbers):
+            found.setdefault(self.environment[number], []).append(row)
+        return found
+
+    def _play_elsewhere(self, environment: str, networks: Networks, seeds: list[int]) -> Figures:
         if self._player is not None:
             try:
-                return self._player(self.environment, self.episodes, networks, seeds)
+                return self._player(environment, self.episodes, networks, seeds)
             except CannotPlay as error:
                 say(f"rewind: evaluations are played in this process: {error}")
                 self._player = None
-        return self._play(networks, seeds)
+        return self._play(environment, networks, seeds)
 
-    def _play(self, act: Act, seeds: list[int]) -> Figures:
-        runs = len(seeds)
-        if runs not in self._evaluators:
-            self._evaluators[runs] = Evaluator(self.environment, runs, self.episodes)
-        return summary(self._evaluators[runs], act, seeds)
-
-    def _figures(self, played: Figures, seeds: list[int]) -> Figures:
-        return {**played, "episodes": np.full(len(seeds), self.episodes), "evaluation_seed": np.array(seeds)}
+    def _play(self, environment: str, act: Act, seeds: list[int]) -> Figures:
+        key = (environment, len(seeds))
+        if key not in self._evaluators:
+            self._evaluators[key] = Evaluator(*key, self.episodes)
+        return summary(self._evaluators[key], act, seeds)
 
 
-def acting(group: Group) -> Act:
-    """The policies of a group as they are now, for an `Evaluator`: one call for all runs."""
+def acting(group: Group, rows: Rows | None = None) -> Act:
+    """Policies of a group as they are now, for an `Evaluator`: one call for all these runs."""
+    chosen = np.arange(len(group.runs)) if rows is None else np.array(rows)
     policies = group.policies()
+    agents = group.engine.agents
+    if len(chosen) < len(group.runs):
+        agents, policies = jax.tree.map(lambda leaf: leaf[chosen], (agents, policies))
+    normaliser = group.normaliser(chosen)
 
     def act(observations: Array) -> Any:
-        return group.engine.act(policies, group.normaliser(observations).astype(np.float32))
+        return group.engine.act(policies, normaliser(observations).astype(np.float32), agents)
 
     return act
 
@@ -104,7 +132,7 @@ def kept_networks(group: Group) -> Callable[[], Networks] | None:
 
     None where they act in another way than those of this package, max_action * tanh(network).
     """
-    engine, (mean, scale) = group.engine, group.normaliser
+    engine, (mean, scale) = group.engine, group.normaliser()
     agent: Any = engine.agent
     if not type(agent).act.__module__.startswith("rewind.agents."):
         return None
@@ -123,32 +151,28 @@ def episode_seed(seed: int, run_seed: int, step: int) -> int:
     return int(np.random.SeedSequence([seed, run_seed, step]).generate_state(1)[0])
 
 
-class Diagnoser:
-    """Holds critics and policies against the data (`rewind.envs.diagnose`); for when there is no simulator."""
+def diagnosed(group: Group, step: int) -> Figures:
+    """Critics and policies held against the data (`rewind.envs.diagnose`); for when there is no simulator."""
+    found = [_diagnose(group, at, run) for at, run in enumerate(group.runs)]
+    return {name: np.array([one[name] for one in found]) for name in DIAGNOSED}
 
-    def __init__(self, data: Trajectories) -> None:
-        self.data = data
 
-    def __call__(self, group: Group, step: int) -> dict[str, Array]:
-        seen = group.runs[0].view.apply(self.data)
-        found = [self._diagnose(group, at, run, seen) for at, run in enumerate(group.runs)]
-        return {name: np.array([one[name] for one in found]) for name in DIAGNOSED}
+def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
+    one = partial(jax.tree.map, lambda leaf: leaf[at])
+    data, normaliser, _ = group.sources[at]
+    policy = one(group.policies())
+    critics = one(group.engine.state.critics.params) if hasattr(group.engine.state, "critics") else None
 
-    def _diagnose(self, group: Group, at: int, run: Run, data: Trajectories) -> dict[str, Any]:
-        one = partial(jax.tree.map, lambda leaf: leaf[at])
-        policy, normaliser = one(group.policies()), group.normaliser
-        critics = one(group.engine.state.critics.params) if hasattr(group.engine.state, "critics") else None
+    def act(observations: Array) -> Any:
+        return run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32))
 
-        def act(observations: Array) -> Any:
-            return run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32))
+    def q(observations: Array, actions: Array) -> Any:
+        if critics is None:
+            return np.full(len(observations), np.nan)
+        states = jnp.asarray(normaliser(observations), jnp.float32)
+        return value(critics, states, jnp.asarray(actions, jnp.float32)).mean(0)
 
-        def q(observations: Array, actions: Array) -> Any:
-            if critics is None:
-                return np.full(len(observations), np.nan)
-            states = jnp.asarray(normaliser(observations), jnp.float32)
-            return value(critics, states, jnp.asarray(actions, jnp.float32)).mean(0)
-
-        return asdict(diagnose(q, act, data, discount=float(getattr(run.agent, "discount", 0.99))))
+    return asdict(diagnose(q, act, data, discount=float(getattr(run.agent, "discount", 0.99))))
 
 
 class Telling:

@@ -78,13 +78,17 @@ class View:
 
 @dataclass(frozen=True)
 class Run:
-    """One training run. Runs that differ only in numbers, memories and seeds are trained together."""
+    """One training run. Runs that differ only in numbers, memories, seeds and data are trained together.
+
+    data: what it learns from; None: what `train` is given
+    """
 
     agent: Agent[Any]
     sampler: Sampler = field(default_factory=Sampler)
     seed: int = 0
     view: View = field(default_factory=View)
     name: str = ""
+    data: Trajectories | None = field(default=None, repr=False, compare=False)
 
     def describe(self) -> dict[str, Any]:
         """Everything that makes the run what it is, for configuration files and for comparing them."""
@@ -98,6 +102,7 @@ class Run:
             "sampler": asdict(self.sampler),
             "view": asdict(self.view),
             "seed": self.seed,
+            **({} if self.data is None else {"data": {"name": self.data.name, "fingerprint": self.data.fingerprint}}),
         }
 
 

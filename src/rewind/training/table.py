@@ -1,7 +1,8 @@
-"""The data set on the device: one row per transition, whatever the number of runs."""
+"""The data on the device: one row per transition, whatever the number of runs; several data sets one after another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -34,6 +35,14 @@ def make_normaliser(data: Trajectories, normalise: bool) -> Normaliser:
     return Normaliser(mean.astype(np.float32), scale.astype(np.float32))
 
 
+class Source(NamedTuple):
+    """A data set as some runs see it, and where its rows begin in the table."""
+
+    data: Trajectories
+    normaliser: Normaliser
+    first: int = 0
+
+
 class Table(NamedTuple):
     """Rows of (observation, next observation, action, reward, terminal) side by side: one gather brings a batch."""
 
@@ -47,10 +56,19 @@ class Table(NamedTuple):
         return Batch(observations, actions, rest[..., 0], successors, rest[..., 1] > 0.5, fresh)
 
 
-def make_table(data: Trajectories, normaliser: Normaliser) -> Table:
-    """Put a data set on the device, a piece at a time. Steps that are no transitions get a row too; nobody plans it."""
-    observation, action = data.observations.shape[1], data.actions.shape[1]
-    table = np.empty((data.rows, 2 * observation + action + 2), np.float32)
+def make_table(sources: Sequence[Source]) -> Table:
+    """Put data on the device. Steps that are no transitions get a row too; nobody plans it."""
+    first = sources[0].data
+    width = 2 * first.observations.shape[1] + first.actions.shape[1] + 2
+    table = np.empty((sum(source.data.rows for source in sources), width), np.float32)
+    for data, normaliser, begin in sources:
+        _fill(table[begin : begin + data.rows], data, normaliser)
+    return Table(jnp.asarray(table))
+
+
+def _fill(table: NDArray[Any], data: Trajectories, normaliser: Normaliser) -> None:
+    """A piece at a time: normalised copies are large."""
+    observation = data.observations.shape[1]
     last = data.starts + data.lengths - 1
     for begin in range(0, data.rows, ROWS_AT_A_TIME):
         rows = slice(begin, min(begin + ROWS_AT_A_TIME, data.rows))
@@ -62,4 +80,3 @@ def make_table(data: Trajectories, normaliser: Normaliser) -> Table:
         piece[:, -2] = data.rewards[rows]
     table[last, observation : 2 * observation] = normaliser(data.final_observations)
     table[:, -1] = data.terminals
-    return Table(jnp.asarray(table))

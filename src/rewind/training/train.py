@@ -23,7 +23,7 @@ from rewind.training.course import Course
 from rewind.training.determinism import make_deterministic
 from rewind.training.engine import check_fused, device_kind, made_with
 from rewind.training.evaluations import Evaluate, can_wait
-from rewind.training.group import Group, check_data
+from rewind.training.group import Group, check_data, data_of
 from rewind.training.log import Record
 from rewind.training.options import CannotResume, Options, Trained
 from rewind.training.spec import Run
@@ -108,10 +108,10 @@ def stop_signals() -> Iterator[list[int]]:
 
 
 def groups_of(runs: Sequence[Run]) -> list[list[int]]:
-    """Numbers of runs that can share a program: agents of one structure, one view of the data."""
+    """Numbers of runs that can share a program: agents of one structure."""
     grouped: dict[Any, list[int]] = defaultdict(list)
     for number, run in enumerate(runs):
-        grouped[(jax.tree.structure(run.agent), run.view)].append(number)
+        grouped[jax.tree.structure(run.agent)].append(number)
     return list(grouped.values())
 
 
@@ -126,9 +126,10 @@ class Session:
         self.config = self._config()
         self.records: dict[int, list[Record]] = defaultdict(list)
         for numbers in groups_of(runs):
-            first = runs[numbers[0]]
-            check_data(data, first, options.batch_size)
-            period = first.agent.period
+            together = [runs[number] for number in numbers]
+            for own, run in {id(data_of(run, data)): (data_of(run, data), run) for run in together}.values():
+                check_data(own, run, options.batch_size)
+            period = together[0].agent.period
             for name, value in (("steps", options.steps), ("log_every", options.log_every)):
                 if value % period:
                     raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")

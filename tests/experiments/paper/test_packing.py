@@ -1,12 +1,15 @@
 """Which runs go together, and what they are thought to take."""
 
+from itertools import pairwise
+
 import pytest
 from tests.experiments.paper.small import row
 
+from rewind.data.catalogue import known_entry
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.definitions import Choice, in_order, load_definitions
 from rewind.experiments.paper.index import Index, index_of
-from rewind.experiments.paper.packing import next_group, pack
+from rewind.experiments.paper.packing import datasets_of, next_group, pack
 from rewind.experiments.paper.specs import RunSpec
 
 RUNS = in_order(load_definitions().wanted(Choice(tables=["2", "1", "planning_delay"], data="rewind")))
@@ -27,11 +30,26 @@ def test_groups_hold_each_run_once_share_a_program_and_fit():
     )
 
 
-def test_samplers_betas_and_seeds_go_together_and_other_algorithms_blocks_and_sets_do_not():
+def test_samplers_betas_and_seeds_go_together_and_other_algorithms_and_blocks_do_not():
     group = next_group(RUNS, ESTIMATE, 3600, 128)
     assert len({(spec.sampler, spec.beta) for spec in group}) >= 4 and len({spec.seed for spec in group}) == 8
-    assert len({(spec.dataset, spec.algorithm, spec.block) for spec in group}) == 1
+    assert len({(spec.algorithm, spec.block) for spec in group}) == 1
     assert len(next_group(RUNS, ESTIMATE, 3600, 5)) == 5
+
+
+def test_sets_of_one_shape_go_together_one_after_another():
+    groups = list(pack(RUNS, ESTIMATE, 3600, 128))
+    for group in groups:
+        assert len({known_entry(spec.dataset).sizes for spec in group}) == len({spec.suite for spec in group}) == 1
+        if group[0].algorithm == "edac":  # the paper's number of critics depends on the set
+            assert len({known_entry(spec.dataset).edac.critics for spec in group}) == 1
+        order = [spec.dataset for spec in group]
+        assert len(datasets_of(group)) == 1 + sum(one != other for one, other in pairwise(order))
+    assert any(
+        {*datasets_of(group)} >= {"rewind/walker2d-medium-v0", "rewind/halfcheetah-medium-v0"} for group in groups
+    )
+    strangers = [RunSpec(f"{name}.npz", seed=seed) for seed in (0, 1) for name in "ab"]  # their shapes are not known
+    assert [datasets_of(group) for group in pack(strangers, ESTIMATE, 3600, 128)] == [["a.npz"], ["b.npz"]]
 
 
 def test_a_run_that_takes_longer_than_a_group_may_is_a_group_alone():

@@ -17,7 +17,7 @@ class Group:
     """A finished group: what it was, and its cost."""
 
     group: str
-    dataset: str
+    data: dict[str, str]  # data sets, and the fingerprints of their content
     suite: str
     algorithm: str
     runs: int  # trained together
@@ -27,7 +27,6 @@ class Group:
     seconds_per_update: float | None  # per run
     seconds: float  # in all
     device: str
-    data_fingerprint: str
     finished: str
     kernels: str = "xla"  # or fused
 
@@ -48,13 +47,16 @@ class Index:
 def index_of(rows: Iterable[Row]) -> Index:
     index = Index()
     evaluations: dict[str, set[int]] = {}
+    data: dict[str, dict[str, str]] = {}
     for row in rows:
-        evaluations.setdefault(row["group"], set()).add(row["step"])
-        index.runs.setdefault(row["run"], row["group"])
-        index.groups[row["group"]] = Group(
-            row["group"], row["dataset"], row["suite"], row["algorithm"], row["runs_together"], row["steps"],
-            len(evaluations[row["group"]]), row["episodes"], row["seconds_per_update"], row["group_seconds"],
-            row["device"], row["data_fingerprint"], row["finished"], kernels_of(row),
+        name = row["group"]
+        evaluations.setdefault(name, set()).add(row["step"])
+        data.setdefault(name, {})[row["dataset"]] = row["data_fingerprint"]
+        index.runs.setdefault(row["run"], name)
+        index.groups[name] = Group(
+            name, data[name], row["suite"], row["algorithm"], row["runs_together"], row["steps"],
+            len(evaluations[name]), row["episodes"], row["seconds_per_update"], row["group_seconds"], row["device"],
+            row["finished"], kernels_of(row),
         )  # fmt: skip
     return index
 

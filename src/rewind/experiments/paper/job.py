@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
 from rewind.errors import DataError, RewindError
 from rewind.experiments.paper.clock import Clock, Deadline
+from rewind.experiments.paper.packing import datasets_of
 from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import RunSpec, group_name
 from rewind.experiments.paper.work import write_work
@@ -50,9 +51,9 @@ class JobOptions:
     evaluation_seconds: float = 0.0
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def load_data(name: str) -> Trajectories:
-    """The last one is kept: the next group is often on the same data."""
+    """The last ones are kept: a group may have several, and the next one is often on the same data."""
     return load(name)
 
 
@@ -67,7 +68,6 @@ class GroupAhead:
     """A group that has been trained, while its last evaluations are under way."""
 
     specs: Sequence[RunSpec]
-    data: Trajectories
     clock: Clock
     made: Row  # what all rows have in common
     trained: Ahead
@@ -84,9 +84,7 @@ class GroupAhead:
     def rows(self) -> list[Row]:
         """Its results; waits for them."""
         found = zip(self.specs, self.trained.finish(), strict=True)
-        return [
-            {**row, **self.made} for spec, one in found for row in _rows(spec, one, self.specs, self.data, self.clock)
-        ]
+        return [{**row, **self.made} for spec, one in found for row in _rows(spec, one, self.specs, self.clock)]
 
     def abandon(self) -> None:
         self.trained.abandon()
@@ -118,9 +116,10 @@ def train_group_ahead(
         return deadline.over()
 
     first = specs[0]
-    data = load_data(first.dataset)
+    data = {name: load_data(name) for name in datasets_of(specs)}
     runs = describe(specs, data)
-    scorer = Scorer(_environment(data), first.episodes)
+    environments = {name: _environment(own) for name, own in data.items()}
+    scorer = Scorer([environments[spec.dataset] for spec in specs], first.episodes)
     write_work(folder, specs)
     deadline.evaluation = options.evaluation_seconds
     clock = Clock(folder, scorer, deadline)
@@ -130,11 +129,11 @@ def train_group_ahead(
         "evaluate_at": tuple(at), "out": folder, "checkpoint_minutes": options.checkpoint_minutes,
         "device": options.device, "fused": options.fused, "progress": options.progress,
         "stop": over, "last_checkpoint": False,
-        "record": {"episodes": first.episodes, "environment": scorer.environment},
+        "record": {"episodes": first.episodes, "environments": environments},
     }  # fmt: skip
     with clock, jax.default_device(find_device(options.device)):
         try:
-            trained = _resumed(data, runs, clock, folder, settings)
+            trained = _resumed(data[first.dataset], runs, clock, folder, settings)
         except RuntimeError as error:  # what JAX raises, among much else, for memory
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
@@ -143,7 +142,7 @@ def train_group_ahead(
                 f"--runs-per-group {max(1, len(specs) // 2)}"
             ) from error
     made = {"device": device_kind(), "versions": json.dumps(made_with(options.fused), sort_keys=True)}
-    return GroupAhead(specs, data, clock, made, trained)
+    return GroupAhead(specs, clock, made, trained)
 
 
 def _resumed(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, settings: dict[str, Any]) -> Ahead:
@@ -160,15 +159,17 @@ def _resumed(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, se
         return train_ahead(data, runs, clock, Options(**settings))
 
 
-def describe(specs: Sequence[RunSpec], data: Trajectories) -> list[Run]:
-    """Runs on one data set as the engine takes them, with the paper's hyper-parameters for it."""
-    runs = []
+def describe(specs: Sequence[RunSpec], data: Mapping[str, Trajectories]) -> list[Run]:
+    """Runs as the engine takes them, with the paper's hyper-parameters for their data."""
+    runs: list[Run] = []
     for spec in specs:
         settings = dict(spec.settings)
         if spec.algorithm == "iql":
             settings.setdefault("total_steps", float(spec.steps))  # the actor's rate reaches 0 at the end
         sampler = Sampler(spec.sampler, spec.exponent, spec.reuse, spec.stagger)
-        runs += make_runs(data, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
+        own = data[spec.dataset]
+        (run,) = make_runs(own, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
+        runs.append(replace(run, data=own))
     return runs
 
 
@@ -179,18 +180,19 @@ def _environment(data: Trajectories) -> str:
     return environment
 
 
-def _rows(spec: RunSpec, trained: Trained, together: Sequence[RunSpec], data: Trajectories, clock: Clock) -> list[Row]:
+def _rows(spec: RunSpec, trained: Trained, together: Sequence[RunSpec], clock: Clock) -> list[Row]:
     """A row for each evaluation of one run."""
     dead = [record["step"] for record in trained.records if record.get("alive") is False]
     dead_from = min(dead, default=np.inf) if not trained.alive else np.inf
     block = spec.block or (DYNAMIC_BLOCK if any(each.dynamic for each in together) else BLOCK)
+    assert trained.run.data is not None
     common: Row = {
         "run": spec.run, "group": group_name(together), "dataset": spec.dataset, "suite": spec.suite,
         "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
         "settings": json.dumps(dict(spec.settings), sort_keys=True), "reuse": spec.reuse, "exponent": spec.exponent,
         "stagger": spec.stagger, "block": block, "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed,
         "seconds_per_update": clock.seconds_per_update(len(together)), "runs_together": len(together),
-        "group_seconds": clock.spent, "data_fingerprint": data.fingerprint,
+        "group_seconds": clock.spent, "data_fingerprint": trained.run.data.fingerprint,
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }  # fmt: skip
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.specs import RunSpec
@@ -11,7 +11,9 @@ Group = list[RunSpec]
 
 
 def next_group(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most: int) -> Group:
-    """The first run that is left, and those after it that share its program, as many as fit; none where none does.
+    """The first run that is left, and others that share its program, as many as fit; none where none does.
+
+    Those on the same data set come first, then those on the next one: fewer sets are needed at a time.
 
     left: the most valuable first
     seconds: what a group may take
@@ -20,7 +22,14 @@ def next_group(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most
     if not left:
         return []
     same = [spec for spec in left if spec.program == left[0].program]
+    places = {name: place for place, name in enumerate(datasets_of(same))}
+    same.sort(key=lambda spec: places[spec.dataset])
     return same[: estimate.most(left[0], seconds, min(most, len(same)))]
+
+
+def datasets_of(specs: Iterable[RunSpec]) -> list[str]:
+    """Each once, in the order in which they come."""
+    return list(dict.fromkeys(spec.dataset for spec in specs))
 
 
 def pack(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most: int) -> Iterator[Group]:

@@ -22,8 +22,8 @@ from rewind.errors import RewindError, UsageError, require
 from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.index import read_index
 from rewind.experiments.paper.job import JobOptions, train_group
-from rewind.experiments.paper.packing import Group
-from rewind.experiments.paper.runner import Runner, RunnerOptions, in_words
+from rewind.experiments.paper.packing import Group, datasets_of
+from rewind.experiments.paper.runner import Runner, RunnerOptions, in_words, named_sets
 from rewind.experiments.paper.specs import RunSpec, digest, from_record, group_name
 from rewind.experiments.paper.work import only_runner, work_folder, write_work
 from rewind.progress import say
@@ -95,10 +95,10 @@ class RayRunner(Runner):
         if "rows" in answer:
             self.finish(group, answer["rows"])
         elif "error" in answer:
-            self.refused[group[0].dataset] = f"{_named(group)}: {answer['error']}"
+            self.refused |= dict.fromkeys(datasets_of(group), f"{_named(group)}: {answer['error']}")
         else:
             self.deadline.passed = True
-            say(f"the time is over for {group[0].dataset}; the next call on the same machines goes on from here")
+            say(f"the time is over for {named_sets(group)}; the next call on the same machines goes on from here")
 
 
 def _named(group: Group) -> str:

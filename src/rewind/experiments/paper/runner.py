@@ -12,7 +12,7 @@ from rewind.experiments.paper.collect import gather
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.index import Index, index_of, read_index
 from rewind.experiments.paper.job import GroupAhead, JobOptions, check_dataset, train_group_ahead
-from rewind.experiments.paper.packing import Group, next_group
+from rewind.experiments.paper.packing import Group, datasets_of, next_group
 from rewind.experiments.paper.results import Row, write_jsonl
 from rewind.experiments.paper.specs import RunSpec, group_name
 from rewind.experiments.paper.work import begun, forget_work, only_runner, work_folder
@@ -78,7 +78,7 @@ class Runner:
         except Stopped as stopped:
             self._look_back(wait=True)
             if not self.deadline.passed:
-                told = f"stopped while {group[0].dataset} was trained; it is saved"
+                told = f"stopped while {named_sets(group)} was trained; it is saved"
                 raise Stopped(f"{told}, and the same command goes on from it") from stopped
             say("the time is over; the next call goes on from here")
             return False
@@ -132,16 +132,23 @@ class Runner:
         """What was begun, or the next group on data that can be had, as large as the time allows."""
         while left := self.left:
             group = self.begun_group(left)
-            dataset = (group or left)[0].dataset
             if self.too_late(group or left[:1]):
                 break
+            chosen = group or self.new_group(left)
+            if not chosen:
+                break
+            if self._all_there(chosen):
+                return group or self.new_group(left)  # anew: data may have taken time to be built
+        return []
+
+    def _all_there(self, group: Group) -> bool:
+        """Whether all data of a group can be had; what cannot be is refused from now on."""
+        for dataset in datasets_of(group):
             try:
                 check_dataset(dataset)
             except RewindError as error:
                 self.refused[dataset] = str(error)
-                continue
-            return group or self.new_group(left)
-        return []
+        return not self.refused.keys() & {*datasets_of(group)}
 
     def begun_group(self, left: Sequence[RunSpec]) -> Group:
         """One that an earlier call has left: some of its runs are wanted, and it is not larger than groups may be."""
@@ -153,7 +160,7 @@ class Runner:
         """Whether the time that is left is not worth the start of the group; the first of a call always is."""
         if not self.started or self._estimate().least(group[0], len(group)) < self.deadline.left:
             return False
-        say(f"the time that is left is too short to start with {group[0].dataset}; the next call goes on from here")
+        say(f"the time that is left is too short to start with {named_sets(group)}; the next call goes on from here")
         return True
 
     def new_group(self, left: Sequence[RunSpec]) -> Group:
@@ -177,7 +184,7 @@ class Runner:
         self.started += 1
         minutes = self._estimate().seconds(group[0], len(group)) / 60
         how = "going on" if (work_folder(self.out, group) / "config.json").exists() else "training"
-        say(f"{how}: {group[0].dataset}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
+        say(f"{how}: {named_sets(group)}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
 
     def _estimate(self) -> Estimate:
         job = self.options.job
@@ -185,11 +192,15 @@ class Runner:
 
     def _check_data(self, rows: Sequence[Row]) -> None:
         """Results on one data set should be of the same data."""
-        name, own = rows[0]["dataset"], rows[0]["data_fingerprint"]
-        other = {g.data_fingerprint for g in self.index.groups.values() if g.dataset == name} - {own}
-        if other:
-            earlier = ", ".join(sorted(each[:8] for each in other))
-            say(f"rewind: {name} is now other data ({own[:8]}) than that of earlier results ({earlier})")
+        for name, own in {row["dataset"]: row["data_fingerprint"] for row in rows}.items():
+            other = {group.data[name] for group in self.index.groups.values() if name in group.data} - {own}
+            if other:
+                earlier = ", ".join(sorted(each[:8] for each in other))
+                say(f"rewind: {name} is now other data ({own[:8]}) than that of earlier results ({earlier})")
+
+
+def named_sets(group: Group) -> str:
+    return ", ".join(datasets_of(group))
 
 
 def in_words(group: Group) -> str:

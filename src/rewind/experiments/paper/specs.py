@@ -48,9 +48,15 @@ class RunSpec:
 
     @property
     def program(self) -> tuple[Any, ...]:
-        """Runs of one program can be trained together."""
-        shapes = tuple(pair for pair in self.settings if pair[0] in SHAPES)
-        return (self.dataset, self.algorithm, shapes, self.block, self.batch_size, self.steps, self.episodes)
+        """Runs of one program can be trained together: on one data set, or on several of one suite and one shape."""
+        known = known_entry(self.dataset)
+        data = self.dataset if known is None else (known.suite, known.sizes)
+        numbers = {} if known is None else known.numbers(self.algorithm)
+        shapes = {
+            name: _frozen(name, value) for name, value in {**numbers, **dict(self.settings)}.items() if name in SHAPES
+        }
+        own = (self.algorithm, tuple(sorted(shapes.items())), self.block, self.batch_size, self.steps, self.episodes)
+        return (data, *own)
 
     @property
     def dynamic(self) -> bool:

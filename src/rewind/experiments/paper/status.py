@@ -11,7 +11,7 @@ from rewind.experiments.paper.cost_table import cost_done
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.definitions import Definitions, in_order
 from rewind.experiments.paper.index import Index, read_index
-from rewind.experiments.paper.packing import pack
+from rewind.experiments.paper.packing import datasets_of, pack
 from rewind.experiments.paper.specs import RunSpec
 from rewind.experiments.paper.work import begun
 from rewind.table import table
@@ -40,7 +40,7 @@ def status(
     every = in_order(wanted)
     figures = {**_counts(every, index, estimate, sizes), "hours_spent": index.seconds / 3600}
     figures["begun"] = [
-        {"dataset": group[0].dataset, "algorithm": group[0].algorithm, "runs": len(group)} for group in begun(out)
+        {"datasets": datasets_of(group), "algorithm": group[0].algorithm, "runs": len(group)} for group in begun(out)
     ]
     figures["tables"] = {}
     for name, specs in wanted.items():
@@ -81,7 +81,7 @@ def status_text(figures: Mapping[str, Any]) -> str:
         f"{figures['hours_spent']:.1f} hours spent"
     )
     for each in figures["begun"]:
-        lines.append(f"begun: {each['dataset']}, {each['runs']} runs of {each['algorithm']}")
+        lines.append(f"begun: {', '.join(each['datasets'])}, {each['runs']} runs of {each['algorithm']}")
     return "\n".join(lines)
 
 
@@ -89,7 +89,7 @@ def plan_text(groups: Sequence[Sequence[RunSpec]], estimate: Estimate) -> str:
     """The groups that would be trained, in order."""
     rows = [
         {
-            "data set": group[0].dataset,
+            "data sets": ", ".join(datasets_of(group)),
             "algorithm": group[0].algorithm,
             "runs": len(group),
             "minutes": f"{estimate.seconds(group[0], len(group)) / 60:.1f}",
