@@ -117,9 +117,9 @@ def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path)
 def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypatch):
     played = Scorer._figures
 
-    def interrupted(self, act, seeds):
+    def interrupted(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
-        return played(self, act, seeds)
+        return played(*arguments)
 
     arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
     arguments += ["--evaluate-every", "20"]

@@ -7,7 +7,7 @@ import pytest
 
 from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.memory.ragged import _kth_smallest, _narrow_down
-from rewind.memory.ranks import average_ranks, sort_again
+from rewind.memory.ranks import rank
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaf, find_leaves
 from tests.helpers import make
 
@@ -71,17 +71,17 @@ def test_the_kth_smallest_is_that_of_a_sort(numbers):
 
 
 @pytest.mark.parametrize("moved", [0, 1, 30, 200])
-def test_what_is_sorted_again_is_sorted(moved):
+def test_what_is_ranked_again_has_its_ranks(moved):
     rng = np.random.default_rng(moved)
     values = rng.integers(0, 50, 200).astype(float)  # many are equal
     values[:20] = np.inf
-    order = before = None
+    ranked = None
     for _ in range(5):
-        order = sort_again(values, order, before)
-        before = values.copy()
-        np.testing.assert_array_equal(values[order], np.sort(values))
-        np.testing.assert_array_equal(np.sort(order), np.arange(200))
-        np.testing.assert_array_equal(average_ranks(values, order), average_ranks(values))
+        ranked = rank(values, ranked)
+        np.testing.assert_array_equal(values[ranked.order], np.sort(values))
+        np.testing.assert_array_equal(np.sort(ranked.order), np.arange(200))
+        mean_ranks = [(values > value).sum() + ((values == value).sum() + 1) / 2 for value in values]
+        np.testing.assert_array_equal(ranked.ranks, mean_ranks)
         values[rng.integers(0, 200, moved)] = rng.integers(0, 50, moved)
 
 

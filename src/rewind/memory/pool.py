@@ -49,44 +49,32 @@ def make_records(starts: Array, counts: Array) -> Array:
 
 def make_pool(records: Array, weights: Array, epoch: int, reuse: int) -> Pool:
     """A pool over trajectories with these weights, of which slots hold some."""
+    cumulative, guide, counters = _draws(records, weights, epoch, reuse)
     n = len(weights)
-    cumulative = running_shares(weights)
-    equal = weights.min() == weights.max()
-    available = (weights > 0) & (records[:, HELD] == 0)
-    if reuse == EPOCH:
-        available &= records[:, LAST_EPOCH] < epoch
-    return Pool(
-        records=records,
-        weights=weights,
-        cumulative=cumulative,
-        guide=np.empty(0, np.int32) if equal else make_guide(cumulative),
-        tree=empty_tree(n),
-        changed=np.empty(n, np.int64),
-        counters=np.array([np.count_nonzero(available), n + 1, epoch]),
-    )
+    return Pool(records, weights, cumulative, guide, empty_tree(n), np.empty(n, np.int64), counters)
 
 
 @compiled
-def running_shares(weights: Array) -> Array:
-    """(n,) ends with exactly 1, which no uniform number reaches."""
-    sums = np.empty(weights.size)
-    total = 0.0
-    for index in range(weights.size):
+def _draws(records: Array, weights: Array, epoch: int, reuse: int) -> tuple[Array, Array, Array]:
+    """Cumulative, guide and counters of a pool, in one pass each."""
+    n = weights.size
+    counters = np.array([0, n + 1, epoch])
+    sums = np.empty(n)
+    total, equal = 0.0, True
+    for index in range(n):
         total += weights[index]
         sums[index] = total
-    return sums / total
-
-
-@compiled
-def make_guide(cumulative: Array) -> Array:
-    n = cumulative.size
-    guide = np.empty(n, np.int32)
+        equal &= weights[index] == weights[0]
+        if weights[index] > 0.0 and is_available(records, counters, index, reuse):
+            counters[AVAILABLE] += 1
+    cumulative = sums / total  # ends with exactly 1, which no uniform number reaches
+    guide = np.empty(0 if equal else n, np.int32)
     trajectory = 0
-    for share in range(n):
+    for share in range(guide.size):
         while cumulative[trajectory] <= share / n:
             trajectory += 1
         guide[share] = trajectory
-    return guide
+    return cumulative, guide, counters
 
 
 # The functions below take the arrays one by one, and the small ones are compiled into their caller: handing over the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,34 @@ from rewind.errors import UsageError
 Array = NDArray[Any]
 
 
-def sort_again(values: Array, order: Array | None = None, before: Array | None = None) -> Array:
-    """An order of the values, lowest first.
+class Ranked(NamedTuple):
+    """Values, an order of them (lowest first), and their ranks: 1 for the highest, equal ones share the mean."""
 
-    order, before: that of a moment ago and the values it is of. Few have moved since, and only they are sorted: half of
-    the time of sorting all (5,000 trajectories, 150 of them moved)
+    values: Array
+    order: Array
+    ranks: Array
+
+
+def rank(values: Array, before: Ranked | None = None) -> Ranked:
+    """Rank the values.
+
+    before: of a moment ago. Few have moved since, and only they are sorted: half of the time of sorting all (5,000
+    trajectories, 150 of them moved)
     """
-    if order is None or before is None or len(order) != len(values):
-        return np.argsort(values, kind="stable")
-    return _sort_moved(values, order, before)
+    values = values.copy()  # so that it is still what was ranked when it comes back as `before`
+    if before is None or len(before.values) != len(values):
+        order = np.argsort(values, kind="stable")
+        return Ranked(values, order, _share_ranks(values, order))
+    return Ranked(values, *_rank_moved(values, before.order, before.values))
 
 
+def average_ranks(values: Array) -> Array:
+    return rank(values).ranks
+
+
+# Compiled, it is all one call: each time it waits for the interpreter, so do the memories that plan beside it.
 @compiled
-def _merge_moved(values: Array, order: Array, before: Array) -> Array:
+def _merge_and_rank(values: Array, order: Array, before: Array) -> tuple[Array, Array]:
     moved = np.flatnonzero(values != before)
     moved = moved[np.argsort(values[moved])]
     merged = np.empty_like(order)
@@ -41,19 +56,12 @@ def _merge_moved(values: Array, order: Array, before: Array) -> Array:
         merged[filled] = item
         filled += 1
     merged[filled:] = moved[taken:]
-    return merged
+    return merged, _share_ranks(values, merged)
 
 
-def _sort_nearly_sorted(values: Array, order: Array, before: Array) -> Array:
-    return np.asarray(order[np.argsort(values[order], kind="stable")])
-
-
-_sort_moved = _merge_moved if HAVE_NUMBA else _sort_nearly_sorted  # a loop is hopeless where it is not compiled
-
-
-def average_ranks(values: Array, order: Array | None = None) -> Array:
-    """Rank 1 for the highest value; equal values share the mean of their ranks. `order`: theirs, where it is known."""
-    return _share_ranks(values, sort_again(values) if order is None else order)
+def _sort_and_rank(values: Array, order: Array, before: Array) -> tuple[Array, Array]:
+    order = order[np.argsort(values[order], kind="stable")]
+    return order, _share_ranks(values, order)
 
 
 @compiled
@@ -62,20 +70,26 @@ def _share_ranks(values: Array, ascending: Array) -> Array:
     ranks = np.empty(n, np.float64)
     begin = 0
     while begin < n:
+        value = values[ascending[begin]]
         end = begin + 1
-        while end < n and values[ascending[end]] == values[ascending[begin]]:
+        while end < n and values[ascending[end]] == value:
             end += 1
-        ranks[ascending[begin:end]] = n - (begin + end - 1) / 2  # positions begin..end-1 from the bottom
+        shared = n - (begin + end - 1) / 2  # positions begin..end-1 from the bottom
+        for place in range(begin, end):
+            ranks[ascending[place]] = shared
         begin = end
     return ranks
 
 
-def rank_weights(values: Array, alpha: float, order: Array | None = None) -> Array:
+_rank_moved = _merge_and_rank if HAVE_NUMBA else _sort_and_rank  # a loop is hopeless where it is not compiled
+
+
+def rank_weights(ranks: Array, alpha: float) -> Array:
     """(trajectories,) numerators of eq. 5."""
-    weights = average_ranks(values, order) ** -alpha
+    weights = ranks**-alpha
     if weights.min() < 1e-300:
         raise UsageError(
-            f"alpha {alpha} is too large for {len(values):,} trajectories: the probability of the lowest ranks is no "
-            f"longer a number; use at most {300 / max(np.log10(len(values)), 1e-9):.0f}"
+            f"alpha {alpha} is too large for {len(ranks):,} trajectories: the probability of the lowest ranks is no "
+            f"longer a number; use at most {300 / max(np.log10(len(ranks)), 1e-9):.0f}"
         )
     return np.asarray(weights)

@@ -15,7 +15,7 @@ from rewind.memory.batch import Plan
 from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REPLACEMENT, REUSE, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
 from rewind.memory.ragged import Ragged
-from rewind.memory.ranks import rank_weights, sort_again
+from rewind.memory.ranks import Ranked, average_ranks, rank, rank_weights
 from rewind.memory.replay import Replay, State
 from rewind.memory.store import Store
 from rewind.memory.sweeps import NUMBERS_PER_SLOT, Recording, Slots, make_recording, make_slots, play, record
@@ -64,7 +64,7 @@ class TrajectoryReplay(Replay):
         self.stagger = bool(stagger)
         self._metric: Priority | None = None
         self._values: Array = np.empty(0)  # (trajectories,) what they are ranked by
-        self._ranked: tuple[Array, Array] | None = None  # when they were ranked last: their order, and they
+        self._ranked: Ranked | None = None  # as they were when they were ranked last
         self._records: Array = np.empty((0, 4), np.int64)  # as in Pool
         self._pool: Pool | None = None  # None: ranks have changed since it was made
         self._epoch = 1
@@ -81,7 +81,9 @@ class TrajectoryReplay(Replay):
         metric = PRIORITIES.get(name) if isinstance(name, str) else None
         values = self._initial_values(data, metric)
         if len(data) > 1:
-            rank_weights(values, self.alpha)  # an alpha too large for this many trajectories is an error here
+            rank_weights(
+                average_ranks(values), self.alpha
+            )  # an alpha too large for this many trajectories is an error here
         self._values, self._ranked = values, None
         self.choice, self._metric = choice, metric
         self._records = make_records(store.starts, store.transitions)
@@ -120,9 +122,8 @@ class TrajectoryReplay(Replay):
         if not self._named and priorities is None:
             raise UsageError("this memory ranks by given numbers: add(episodes, priorities=...) needs one for each")
         values = self._initial_values(data, self._metric, priorities)
-        rank_weights(
-            np.append(self._values, values), self.alpha
-        )  # too large an alpha is an error before anything changes
+        # Too large an alpha is an error before anything changes.
+        rank_weights(average_ranks(np.append(self._values, values)), self.alpha)
         _, gone = self._add(data)
         self._forget_pool()
         self._values = np.append(self._values, values)[gone:]
@@ -157,12 +158,11 @@ class TrajectoryReplay(Replay):
         return np.asarray(weights / weights.sum())
 
     def _weights(self) -> Array:
-        playable = self.store.transitions > 0
-        weights = np.zeros(len(playable))
-        values = self._values[playable]
-        order = sort_again(values, *self._ranked or ())
-        self._ranked = (order, values)  # a copy, so that it stays as it is
-        weights[playable] = rank_weights(values, self.alpha, order)
+        """Of all trajectories; 0 for those without transitions, which are not ranked."""
+        playable: Any = slice(None) if self.store.transitions.all() else self.store.transitions > 0
+        self._ranked = rank(self._values[playable], self._ranked)
+        weights = np.zeros(len(self._values))
+        weights[playable] = rank_weights(self._ranked.ranks, self.alpha)
         return weights
 
     def _current_pool(self) -> Pool:
