@@ -98,3 +98,18 @@ def test_feedback_without_a_sample_is_an_error(kind):
 def test_transition_priorities_check_their_settings():
     with pytest.raises(UsageError, match="eps is -1"):
         PrioritizedReplay(eps=-1)
+
+
+@pytest.mark.parametrize("kind", [UniformReplay, TrajectoryReplay, PrioritizedReplay])
+def test_a_memory_left_without_transitions_says_so(kind):
+    """What had any made room for single steps that were cut."""
+
+    def episode(steps):
+        arrays = {"observations": np.zeros((steps, 2)), "actions": np.zeros((steps, 1)), "rewards": np.zeros(steps)}
+        return {**arrays, "terminated": False}
+
+    memory = kind(seed=0, capacity=6)
+    memory.load_offline_dataset([episode(4)])
+    memory.add([episode(3), *[episode(1) for _ in range(6)]])
+    with pytest.raises(DataError, match="nothing to replay"):
+        memory.plan(2, 3)

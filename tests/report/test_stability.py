@@ -58,6 +58,20 @@ def _sections(rows, compared):
     return [section.name for section in build(Results(runs_of(rows), compared=compared)).sections]
 
 
+def test_one_lucky_evaluation_is_no_height_to_fall_from(some):
+    for row in some:
+        row["score"] = 100.0 if row["step"] == 500_000 else 40.0
+    assert not any(fell(run) for run in runs_of(some))
+
+
+def test_where_nobody_weighed_there_is_no_weighted_line(some):
+    for row in some:
+        row["algorithm"] = "iql"
+    rows_left = [row for row in some if row["sampler"] != "tr" or row["beta"] in (0.0, 1.0)]
+    _, counts, *_ = stability(Results(runs_of(rows_left)))
+    assert "TR" in cells(counts) and "Weighted" not in cells(counts)
+
+
 def test_a_run_without_a_score_at_its_end_fell(some):
     for row in some:
         if row["score"] == 2.0:

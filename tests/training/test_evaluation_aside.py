@@ -64,6 +64,46 @@ def test_the_networks_that_are_handed_over_act_as_the_policies_do(data, algorith
     np.testing.assert_allclose(networks(observations), acting(group)(observations), atol=1e-5)
 
 
+@pytest.fixture(scope="module")
+def mixed(data):
+    """Runs on two data sets in turns, whose observations are far from each other."""
+    other = replace(data, observations=10 * data.observations + 3, final_observations=10 * data.final_observations + 3)
+    return [
+        replace(run, data=own)
+        for run in make_runs(data, "td3_bc", seeds=range(2), hidden=(8, 8))
+        for own in (data, other)
+    ]
+
+
+def test_each_run_sees_its_own_data_normalised_by_itself(data, mixed):
+    group = Group(data, mixed, range(4), 8)
+    observations = np.random.default_rng(0).normal(size=(4, 3, 4))
+    alone = np.stack([acting(Group(data, [run], [0], 8))(observations[[at]])[0] for at, run in enumerate(mixed)])
+    assert np.abs(alone[0] - alone[1]).max() > 1e-3 and np.abs(alone[0] - alone[2]).max() > 1e-3
+    np.testing.assert_allclose(acting(group)(observations), alone, atol=1e-5)
+    for rows in ([3, 0], [1], [2, 1, 0]):
+        for act in (acting(group, rows), kept_networks(group)().of(rows)):
+            np.testing.assert_allclose(act(observations[rows]), alone[rows], atol=1e-5)
+
+
+def test_each_run_plays_in_its_own_environment(data, mixed, monkeypatch):
+    judge = Scorer(["here", "there", "here", "there"], 2)
+    played = []
+
+    def play(environment, act, seeds):
+        played.append((environment, len(seeds)))
+        return {"score": np.array(seeds) % 1000 + (0.5 if environment == "there" else 0.0)}
+
+    monkeypatch.setattr(judge, "_play", play)
+    monkeypatch.setattr(judge, "_play_elsewhere", play)
+    group = Group(data, mixed, range(4), 8)
+    for figures in (judge(group, 20), judge.later(group, 20)()):
+        np.testing.assert_array_equal(figures["score"], figures["evaluation_seed"] % 1000 + [0, 0.5, 0, 0.5])
+    assert played == [("here", 2), ("there", 2)] * 2
+    judge(Group(data, mixed[1:2], [1], 8), 20)  # by its number, whatever group it is in
+    assert played[-1] == ("there", 1)
+
+
 def test_a_policy_that_acts_in_its_own_way_is_evaluated_in_place(data, beside):
     class Shy(TD3BC):
         def act(self, policy, observations):

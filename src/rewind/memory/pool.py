@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.compiled import compiled, inlined
+from rewind.compiled import HAVE_NUMBA, compiled, inlined
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaf, set_leaf
 
 Array = NDArray[Any]
@@ -49,32 +49,50 @@ def make_records(starts: Array, counts: Array) -> Array:
 
 def make_pool(records: Array, weights: Array, epoch: int, reuse: int) -> Pool:
     """A pool over trajectories with these weights, of which slots hold some."""
-    cumulative, guide, counters = _draws(records, weights, epoch, reuse)
     n = len(weights)
+    counters = np.array([0, n + 1, epoch])
+    cumulative, guide, counters[AVAILABLE] = _make_draws(records, weights, counters, reuse)
     return Pool(records, weights, cumulative, guide, empty_tree(n), np.empty(n, np.int64), counters)
 
 
 @compiled
-def _draws(records: Array, weights: Array, epoch: int, reuse: int) -> tuple[Array, Array, Array]:
-    """Cumulative, guide and counters of a pool, in one pass each."""
-    n = weights.size
-    counters = np.array([0, n + 1, epoch])
-    sums = np.empty(n)
-    total, equal = 0.0, True
-    for index in range(n):
+def _draws_one_by_one(records: Array, weights: Array, counters: Array, reuse: int) -> tuple[Array, Array, int]:
+    """`cumulative`, `guide`, and how many are available."""
+    sums = np.empty(weights.size)
+    total, available, equal = 0.0, 0, True
+    for index in range(weights.size):
         total += weights[index]
         sums[index] = total
         equal &= weights[index] == weights[0]
-        if weights[index] > 0.0 and is_available(records, counters, index, reuse):
-            counters[AVAILABLE] += 1
+        available += weights[index] > 0.0 and is_available(records, counters, index, reuse)
     cumulative = sums / total  # ends with exactly 1, which no uniform number reaches
+    return cumulative, make_guide(cumulative, equal), available
+
+
+def _draws_at_once(records: Array, weights: Array, counters: Array, reuse: int) -> tuple[Array, Array, int]:
+    cumulative = np.cumsum(weights)
+    cumulative /= cumulative[-1]
+    available = (weights > 0) & (records[:, HELD] == 0)
+    if reuse == EPOCH:
+        available &= records[:, LAST_EPOCH] < counters[EPOCH_NOW]
+    guide = make_guide(cumulative, bool(weights.min() == weights.max()))
+    return cumulative, guide, int(np.count_nonzero(available))
+
+
+# A loop is the faster one when it is compiled, and hopeless when it is not.
+_make_draws = _draws_one_by_one if HAVE_NUMBA else _draws_at_once
+
+
+@compiled
+def make_guide(cumulative: Array, equal: bool) -> Array:
+    n = cumulative.size
     guide = np.empty(0 if equal else n, np.int32)
     trajectory = 0
     for share in range(guide.size):
         while cumulative[trajectory] <= share / n:
             trajectory += 1
         guide[share] = trajectory
-    return cumulative, guide, counters
+    return guide
 
 
 # The functions below take the arrays one by one, and the small ones are compiled into their caller: handing over the

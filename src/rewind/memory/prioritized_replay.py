@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError
 from rewind.memory.batch import Plan
-from rewind.memory.replay import Replay, State
+from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaves, set_leaves
 
@@ -68,6 +68,7 @@ class PrioritizedReplay(Replay):
         return np.asarray(leaves / leaves.sum())
 
     def _fill(self, plan: Plan, store: Store) -> None:
+        check_playable(self._tree[1:2])  # the sum of all
         plan.indices[:] = find_leaves(self._tree, self._stream.take(plan.indices.size)).reshape(plan.indices.shape)
         plan.trajectories[:] = store.trajectory_of(plan.indices)
         plan.fresh[:] = True

@@ -65,8 +65,9 @@ def _extreme_means(values: Array, starts: Array, lengths: Array, fraction: float
             continue
         # All numbers beyond the last one that belongs, and as many copies of that one as are still missing.
         last = _kth_smallest(numbers, length - count if upper else count - 1)
-        total, beyond = _sum_beyond(numbers, last, upper)
-        means[group] = (total + (count - beyond) * float(last)) / count
+        beyond = numbers > last if upper else numbers < last
+        copies = count - np.count_nonzero(beyond)
+        means[group] = (_sum(np.where(beyond, numbers, np.float32(0))) + copies * float(last)) / count
     return means
 
 
@@ -77,17 +78,6 @@ def _sum(numbers: Array) -> float:
     for number in numbers:
         total += float(number)
     return total
-
-
-@compiled
-def _sum_beyond(numbers: Array, last: float, upper: bool) -> tuple[float, int]:
-    """The sum of the numbers above (or below) one of them, and how many they are. One after another, as `_sum`."""
-    total, beyond = 0.0, 0
-    for number in numbers:
-        belongs = number > last if upper else number < last
-        total += float(number) if belongs else 0.0
-        beyond += belongs
-    return total, beyond
 
 
 @compiled

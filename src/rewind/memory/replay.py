@@ -48,10 +48,7 @@ class Replay(ABC):
     def load_offline_dataset(self, dataset: Any) -> None:
         """Take in a data set: a D4RL-style dict, Trajectories, a list of episodes, or a path."""
         data = load(dataset)
-        if not data.transitions.any():
-            raise DataError(
-                "nothing to replay: every trajectory is a single step cut by a time-out, without its successor"
-            )
+        check_playable(data.transitions)
         store = Store(data, self._capacity)
         self._prepare(data, store)
         self._store = store
@@ -231,6 +228,12 @@ class Replay(ABC):
 
     @abstractmethod
     def _load_state(self, state: State) -> None: ...
+
+
+def check_playable(counts: Array) -> None:
+    """An error where there is nothing to replay, which adding under a capacity can lead to as well."""
+    if not counts.any():
+        raise DataError("nothing to replay: every trajectory is a single step cut by a time-out, without its successor")
 
 
 def is_integer(value: object) -> bool:

@@ -16,7 +16,7 @@ from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REPLACEMENT, REUSE, 
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
 from rewind.memory.ragged import Ragged
 from rewind.memory.ranks import Ranked, average_ranks, rank, rank_weights
-from rewind.memory.replay import Replay, State
+from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
 from rewind.memory.sweeps import NUMBERS_PER_SLOT, Recording, Slots, make_recording, make_slots, play, record
 
@@ -159,6 +159,7 @@ class TrajectoryReplay(Replay):
 
     def _weights(self) -> Array:
         """Of all trajectories; 0 for those without transitions, which are not ranked."""
+        check_playable(self.store.transitions)
         playable: Any = slice(None) if self.store.transitions.all() else self.store.transitions > 0
         self._ranked = rank(self._values[playable], self._ranked)
         weights = np.zeros(len(self._values))
@@ -185,6 +186,7 @@ class TrajectoryReplay(Replay):
                 f"batch_size is {batch_size}, but {len(self._slots.row)} slots are in the middle of their sweeps; "
                 "keep the batch size, or call reset() to start all sweeps anew"
             )
+        pool = self._current_pool()
         if self._slots is None:
             self._slots = make_slots(batch_size, self.stagger)
             playable = int(np.count_nonzero(store.transitions))
@@ -193,7 +195,6 @@ class TrajectoryReplay(Replay):
                     "slots",
                     f"{batch_size} slots but only {playable} trajectories to play: some are played by several slots",
                 )
-        pool = self._current_pool()
         plan.fresh[:] = False
         stream, done = self._stream, 0
         while done < steps:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.memory.batch import Plan
-from rewind.memory.replay import Replay, State
+from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
 
 Array = NDArray[Any]
@@ -72,6 +72,7 @@ class UniformReplay(Replay):
         self._prepare(None, self.store)
 
     def _fill(self, plan: Plan, store: Store) -> None:
+        check_playable(self._ends[-1:])
         uniforms = self._stream.take(plan.indices.size).reshape(plan.indices.shape)
         draw(uniforms, self._ends, self._guide, self._offsets, plan.indices, plan.trajectories)
         if store.first:

@@ -77,6 +77,16 @@ def test_the_index_is_the_same_without_pyarrow(folder, monkeypatch):
     assert len(gather(folder, folder / "home.jsonl")) == 1  # what is new here, for a machine that can fold it
 
 
+def test_an_index_from_when_groups_had_one_data_set_is_read(folder):
+    collect(folder)
+    index, path = read_index(folder), folder / "finished.json"
+    saved = json.loads(path.read_text())
+    for group in saved["groups"].values():
+        ((group["dataset"], group["data_fingerprint"]),) = group.pop("data").items()
+    path.write_text(json.dumps(saved))
+    assert read_index(folder) == index
+
+
 def test_files_from_another_machine_are_folded_in(folder, tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     rows = gather(folder, home / "lease.jsonl")

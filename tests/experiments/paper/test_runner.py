@@ -302,16 +302,18 @@ def test_one_set_that_cannot_be_had_costs_its_neighbours_nothing(tmp_path, monke
     names = [f"rewind/antmaze-{name}-v0" for name in ("umaze", "medium-play", "large-play")]
     runs = [RunSpec(name, seed=seed) for seed in range(2) for name in names]
 
-    def check(name):
-        if name == names[1]:
-            raise UsageError("not today")
+    def check(asked):
+        return {name: "not today" for name in asked if name == names[1]}
 
-    monkeypatch.setattr("rewind.experiments.paper.runner.check_dataset", check)
+    monkeypatch.setattr("rewind.experiments.paper.runner.check_datasets", check)
     runner = Runner(tmp_path, runs, Deadline(), RunnerOptions(group_seconds=3600))
     assert [(spec.dataset, spec.seed) for spec in runner._next()] == [
         (names[at], seed) for at in (0, 2) for seed in (0, 1)
     ]
     assert runner.refused == {names[1]: "not today"}
+    again = Runner(tmp_path, runs, Deadline(), RunnerOptions(group_seconds=3600))
+    write_work(work_folder(tmp_path, runs), runs)  # begun when all of it was there
+    assert {spec.dataset for spec in again._next()} == {names[0], names[2]}
 
 
 def test_two_runners_in_one_folder_are_refused(tmp_path, runs):
@@ -336,7 +338,7 @@ def test_a_begun_group_is_gone_on_with_only_where_the_time_is_worth_its_start(tm
     group = [RunSpec("hopper-medium-v2", seed=seed) for seed in range(8)]
     write_work(work_folder(tmp_path, group), group)
     loaded = []
-    monkeypatch.setattr("rewind.experiments.paper.runner.check_dataset", loaded.append)
+    monkeypatch.setattr("rewind.experiments.paper.runner.check_datasets", lambda names: loaded.extend(names) or {})
     later = Runner(tmp_path, group, Deadline(20), RunnerOptions())
     later.started = 1
     assert later._next() == [] and not loaded  # the data is not paid for either

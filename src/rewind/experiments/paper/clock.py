@@ -76,6 +76,7 @@ class Clock:
         saved = read_json(self._path) if self._path.exists() else {}
         self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
         self._begin: float | None = time.monotonic()  # None: over
+        self._before = self._spent
         self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on
         self._longest = 0.0  # evaluation
         deadline.at_work = self
@@ -118,6 +119,11 @@ class Clock:
     def spent(self) -> float:
         """Seconds in all so far; of a process that was killed, those until its last evaluation."""
         return float(self._spent + (0.0 if self._begin is None else time.monotonic() - self._begin))
+
+    @property
+    def here(self) -> float:
+        """Seconds in this process."""
+        return self.spent - float(self._before)
 
     def seconds_per_update(self, runs: int) -> float | None:
         """Of training, for each of the runs; None where there were no two evaluations in one process."""

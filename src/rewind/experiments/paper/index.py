@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rewind.errors import DataError
 from rewind.experiments.paper.results import Row, group_files, kernels_of, read_jsonl, read_rows
@@ -69,10 +70,18 @@ def read_index(folder: Path) -> Index:
     new = index_of(row for each in group_files(folder) for row in read_jsonl(each))
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        groups = {name: Group(group=name, **group) for name, group in saved["groups"].items()}
+        groups = {name: Group(group=name, **_as_now(group)) for name, group in saved["groups"].items()}
         return Index(new.runs | saved["runs"], new.groups | groups)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is damaged ({error}); `rewind paper collect` writes it again") from error
+
+
+def _as_now(group: dict[str, Any]) -> dict[str, Any]:
+    """Groups were once of one data set each."""
+    if "data" in group:
+        return group
+    data = {group["dataset"]: group["data_fingerprint"]}
+    return {name: each for name, each in group.items() if name not in ("dataset", "data_fingerprint")} | {"data": data}
 
 
 def write_index(folder: Path, index: Index) -> None:

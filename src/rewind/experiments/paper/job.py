@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -57,10 +57,16 @@ def load_data(name: str) -> Trajectories:
     return load(name)
 
 
-def check_dataset(name: str) -> None:
-    """An error where a data set cannot be had, or nothing that its policies could play in."""
-    data = load_data(name)
-    Scorer(_environment(data), 1).check(data)
+def check_datasets(names: Iterable[str]) -> dict[str, str]:
+    """Those that cannot be had, or have nothing that their policies could play in; and why."""
+    refused = {}
+    for name in names:
+        try:
+            data = load_data(name)
+            Scorer(_environment(data), 1).check(data)
+        except RewindError as error:
+            refused[name] = str(error)
+    return refused
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class GroupAhead:
     @property
     def waited(self) -> float:
         """The share of its time in which the host waited for the device: none means that the host holds it up."""
-        return self.trained.waited / self.clock.spent
+        return self.trained.waited / self.clock.here
 
     def rows(self) -> list[Row]:
         """Its results; waits for them."""

@@ -21,7 +21,7 @@ from typing import Any
 from rewind.errors import RewindError, UsageError, require
 from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.index import read_index
-from rewind.experiments.paper.job import JobOptions, train_group
+from rewind.experiments.paper.job import JobOptions, check_datasets, train_group
 from rewind.experiments.paper.packing import Group, datasets_of
 from rewind.experiments.paper.runner import Runner, RunnerOptions, in_words, named_sets
 from rewind.experiments.paper.specs import RunSpec, digest, from_record, group_name
@@ -94,8 +94,11 @@ class RayRunner(Runner):
             answer = {"error": f"its worker failed {RETRIES + 1} times: {str(error).splitlines()[0]}"}
         if "rows" in answer:
             self.finish(group, answer["rows"])
+        elif "refused" in answer:
+            self.refused |= answer["refused"]
         elif "error" in answer:
-            self.refused |= dict.fromkeys(datasets_of(group), f"{_named(group)}: {answer['error']}")
+            self.refused[named_sets(group)] = f"{_named(group)}: {answer['error']}"
+            self.failed |= {spec.run for spec in group}
         else:
             self.deadline.passed = True
             say(f"the time is over for {named_sets(group)}; the next call on the same machines goes on from here")
@@ -111,6 +114,9 @@ def train_there(request: str) -> str:
     specs = [from_record(record) for record in content["runs"]]
     folder = Path(tempfile.gettempdir()) / content["folder"]
     deadline = Deadline() if content["end"] is None else Deadline(content["end"] - time.time())
+    refused = check_datasets(datasets_of(specs))
+    if refused:
+        return json.dumps({"refused": refused})
     try:
         rows = train_group(specs, folder, deadline, JobOptions(**content["options"]))
     except Stopped:

@@ -46,7 +46,7 @@ COLUMNS: dict[str, Any] = {
     "episodes": int,
     "evaluation_seed": int,
     "alive": bool,  # False: its numbers exploded at or before this step
-    "q": float | None,  # mean over batches, where it was last looked at before this step; None: nobody did
+    "q": float | None,  # mean over batches, as it was logged last up to this step; None: not logged, or no number
     "seconds_per_update": float | None,  # training alone, of the whole group, divided by its runs
     "runs_together": int,
     "group_seconds": float,  # the group until its last update: data, compilation, training

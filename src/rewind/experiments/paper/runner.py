@@ -11,7 +11,7 @@ from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.collect import gather
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.index import Index, index_of, read_index
-from rewind.experiments.paper.job import GroupAhead, JobOptions, check_dataset, train_group_ahead
+from rewind.experiments.paper.job import GroupAhead, JobOptions, check_datasets, train_group_ahead
 from rewind.experiments.paper.packing import Group, datasets_of, next_group
 from rewind.experiments.paper.results import Row, write_jsonl
 from rewind.experiments.paper.specs import RunSpec, group_name
@@ -50,6 +50,7 @@ class Runner:
         self.index = Index()
         self.started = 0  # groups of this call
         self.refused: dict[str, str] = {}  # data sets that cannot be had, and why
+        self.failed: set[str] = set()  # runs of groups that ended in an error
         self.behind: GroupAhead | None = None  # the group before: its last evaluations may be under way
 
     def run(self) -> None:
@@ -107,7 +108,7 @@ class Runner:
 
     @property
     def left(self) -> list[RunSpec]:
-        there = {*self.index.runs, *(spec.run for spec in (self.behind.specs if self.behind else ()))}
+        there = {*self.index.runs, *self.failed, *(spec.run for spec in (self.behind.specs if self.behind else ()))}
         return [spec for spec in self.wanted if spec.run not in there and spec.dataset not in self.refused]
 
     def finish(self, group: Group, rows: Sequence[Row]) -> None:
@@ -143,17 +144,16 @@ class Runner:
 
     def _all_there(self, group: Group) -> bool:
         """Whether all data of a group can be had; what cannot be is refused from now on."""
-        for dataset in datasets_of(group):
-            try:
-                check_dataset(dataset)
-            except RewindError as error:
-                self.refused[dataset] = str(error)
-        return not self.refused.keys() & {*datasets_of(group)}
+        self.refused |= check_datasets(datasets_of(group))
+        return not self.refused.keys() & datasets_of(group)
 
     def begun_group(self, left: Sequence[RunSpec]) -> Group:
-        """One that an earlier call has left: some of its runs are wanted, and it is not larger than groups may be."""
+        """One that an earlier call has left: some of its runs are wanted, and it is not larger than groups may be.
+
+        Where some of its data can no longer be had, its other runs go into new groups.
+        """
         wanted, most = {spec.run for spec in left}, self.options.runs_per_group
-        groups = (each for each in begun(self.out) if len(each) <= most)
+        groups = (each for each in begun(self.out) if len(each) <= most and not self.refused.keys() & datasets_of(each))
         return next((each for each in groups if wanted & {spec.run for spec in each}), [])
 
     def too_late(self, group: Group) -> bool:

@@ -159,10 +159,14 @@ class Results:
 
         The same runs are the same array, which the bootstrap then draws from once.
         """
-        if dataset is None or (name == "weighted" and algorithm not in self._weighted):
-            return NOTHING
-        method = name if isinstance(name, Method) else method_of(name, dataset)
-        return NOTHING if method is None else self._scores.get((dataset, algorithm, method), NOTHING)
+        method = None if dataset is None else self.method(dataset, algorithm, name)
+        return NOTHING if dataset is None or method is None else self._scores.get((dataset, algorithm, method), NOTHING)
+
+    def method(self, dataset: str, algorithm: str, name: str | Method) -> Method | None:
+        """What a column of the paper's tables is here; None where nothing is."""
+        if isinstance(name, Method):
+            return name
+        return None if name == "weighted" and algorithm not in self._weighted else method_of(name, dataset)
 
     def here(self, paper_name: str) -> str | None:
         """What a data set of the paper is called in these results."""

@@ -7,23 +7,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from rewind.report.document import Block, Cell, Line, Table
-from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, method_of, short
+from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, short
 from rewind.report.paper.runs import Results, Run
 
+NEIGHBOURS = 3  # evaluations whose mean counts: one alone may be luck
 GOOD = 20.0  # points: less is not much to lose
-KEPT = 0.5  # of its best evaluation, what a run must end with
+KEPT = 0.5  # of its best, what a run must end with
 
 RULE = (
-    f"A run fell if its score at the end is less than {KEPT:.0%} of its best evaluation on the way, where that was at "
-    f"least {GOOD:.0f} points. Only data sets on which a run fell are shown; a dash: none of the runs did. Q: the mean "
-    "over batches that the run learned from, where it was recorded."
+    f"A run fell if its score at the end is less than {KEPT:.0%} of its best on the way (the mean of {NEIGHBOURS} "
+    f"evaluations in a row), where that was at least {GOOD:.0f} points. Only data sets on which a run fell are shown; "
+    "a dash: none of the runs did. Q: the mean over batches that the run learned from; runs of which it was not "
+    "recorded, or is no longer a number, are left out."
 )
 
 
 def fell(run: Run) -> bool:
     """Whether a run lost most of what it had learned."""
-    _, scores = run.curve
-    best = np.nanmax(scores[:-1], initial=-np.inf)
+    before = run.curve[1][:-1]
+    if len(before) < NEIGHBOURS:
+        return False
+    best = np.nanmax(np.convolve(before, np.full(NEIGHBOURS, 1 / NEIGHBOURS), "valid"), initial=-np.inf)
     return bool(best >= GOOD and not run.score >= KEPT * best)  # a score that is no number is lost too
 
 
@@ -59,25 +63,18 @@ def _tables(results: Results, algorithm: str) -> list[Table]:
 
 def _by_method(results: Results, algorithm: str, datasets: Sequence[str]) -> dict[str, list[list[Run]]]:
     """The paper's columns, and what else there is: for each data set its runs."""
-    found: dict[str, list[list[Run]]] = {}
-    for name, label in LABELS.items():
-        methods = [method_of(name, dataset) for dataset in datasets]
-        found[label] = [
-            _runs(results, dataset, algorithm, each) for dataset, each in zip(datasets, methods, strict=True)
-        ]
-    named = {(dataset, method_of(name, dataset)) for dataset in datasets for name in LABELS}
-    others = {
-        method.label: method
-        for dataset in datasets
-        for method in results.methods(dataset, algorithm)
-        if (dataset, method) not in named
+    columns: dict[str, str | Method] = {label: name for name, label in LABELS.items()}
+    named = {(dataset, results.method(dataset, algorithm, name)) for dataset in datasets for name in LABELS}
+    for dataset in datasets:
+        others = [each for each in results.methods(dataset, algorithm) if (dataset, each) not in named]
+        columns |= {method.label: method for method in others}
+    return {
+        label: [_runs(results, dataset, algorithm, name) for dataset in datasets] for label, name in columns.items()
     }
-    for label, method in others.items():
-        found[label] = [_runs(results, dataset, algorithm, method) for dataset in datasets]
-    return found
 
 
-def _runs(results: Results, dataset: str, algorithm: str, method: Method | None) -> list[Run]:
+def _runs(results: Results, dataset: str, algorithm: str, name: str | Method) -> list[Run]:
+    method = results.method(dataset, algorithm, name)
     return [] if method is None else results.of(dataset, algorithm, method)
 
 
