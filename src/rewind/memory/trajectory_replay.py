@@ -80,10 +80,8 @@ class TrajectoryReplay(Replay):
         name = choice.priority if choice else self.priority
         metric = PRIORITIES.get(name) if isinstance(name, str) else None
         values = self._initial_values(data, metric)
-        if len(data) > 1:
-            rank_weights(
-                average_ranks(values), self.alpha
-            )  # an alpha too large for this many trajectories is an error here
+        if len(data) > 1:  # an alpha too large for so many is an error here
+            rank_weights(average_ranks(values), self.alpha)
         self._values, self._ranked = values, None
         self.choice, self._metric = choice, metric
         self._records = make_records(store.starts, store.transitions)
