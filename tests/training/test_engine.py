@@ -1,5 +1,7 @@
 """Laws of the engine: many runs together are the runs alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ pytest.importorskip("equinox")
 
 from rewind import DataError, TrajectoryReplay, UsageError
 from rewind.training import Options, Run, Sampler, View, make_runs, train
-from rewind.training.group import Group
+from rewind.training.group import Group, possible_q
 from rewind.training.table import Source, make_normaliser, make_table
 from rewind.training.train import groups_of
 from tests.helpers import make
@@ -72,6 +74,21 @@ def test_shapes_split_the_groups_and_numbers_and_views_do_not():
     assert [len(group) for group in groups_of(runs)] == [9, 1, 1]
     trained = train(DATA, runs, steps=20, **QUIET)
     assert [result.run for result in trained] == runs
+
+
+def test_q_that_no_rewards_add_up_to_is_reported_once(capsys, monkeypatch):
+    bounds = {"td3_bc": (-100, 0), "iql": (-100, 0), "edac": (-np.inf, np.inf), "bc": (-np.inf, np.inf)}
+    for algorithm, expected in bounds.items():  # EDAC's Q has a bonus for entropy
+        (run,) = make_runs(DATA, algorithm, **SMALL)
+        sparse = replace(DATA, rewards=np.linspace(-1, 0, DATA.rows))
+        assert possible_q(sparse, run.agent) == pytest.approx(expected, rel=1e-5)
+    runs = make_runs(DATA, "td3_bc", seeds=[0, 1], **SMALL)
+    train(DATA, runs, steps=60, log_every=20, **QUIET)
+    assert "diverges" not in capsys.readouterr().err
+    monkeypatch.setattr("rewind.training.group.possible_q", lambda data, agent: (50.0, 60.0))
+    train(DATA, runs, steps=60, log_every=20, **QUIET)
+    said = capsys.readouterr().err
+    assert said.count("add up to between 50 and 60: its critic diverges") == 2 and said.count("at step 20,") == 2
 
 
 def test_a_run_that_explodes_is_masked_and_reported_and_the_others_go_on(capsys):

@@ -25,12 +25,16 @@ if TYPE_CHECKING:
     from rewind.training.train import Session
 
 
+SLACK = 0.1  # of the range that Q can have: so far beyond it is no error of estimation
+
+
 class Course:
     """The course of one group through its steps."""
 
     def __init__(self, session: Session, group: Group, folder: Path | None) -> None:
         self.session, self.group, self.folder, self.options = session, group, folder, session.options
         self.dead: set[int] = set()
+        self.diverged: set[int] = set()
         self.sinks: list[Sink] = []
         self.evaluations = Evaluations(session.evaluate, session.beside)
         self.evaluation_steps = self._evaluation_steps()
@@ -171,11 +175,25 @@ class Course:
                 self.dead.add(record["run"])
                 name = f"run {record['run']} ({record['name']})"
                 bar.write(f"rewind: {name} is no longer finite at step {record['step']:,}: it stays as it was before")
+            self._watch(record, bar)
         for sink in self.sinks:
             sink.write(records)
         scores = [record["score"] for record in records if record.get("score") is not None]
         if scores:
             bar.set_postfix_str(f"score {np.mean(scores):.1f}")
+
+    def _watch(self, record: Record, bar: Any) -> None:
+        """Say once of a run that its Q is beyond what rewards can add up to: no simulator is needed to see that."""
+        q = record.get("q")
+        if q is None or record["run"] in self.diverged:
+            return
+        low, high = self.group.possible[self.group.numbers.index(record["run"])]
+        slack = SLACK * (high - low)
+        if not low - slack <= q <= high + slack:
+            self.diverged.add(record["run"])
+            name, step = f"run {record['run']} ({record['name']})", f"{record['step']:,}"
+            rewards = f"its rewards add up to between {low:,.0f} and {high:,.0f}"
+            bar.write(f"rewind: {name} has a Q of {q:,.0f} at step {step}, but {rewards}: its critic diverges")
 
     def _asked_to_stop(self) -> bool:
         """By a signal, or by whoever set us to work, who has nothing to stop once all is done."""

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from rewind.agents import Agent
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
@@ -63,6 +64,7 @@ class Group:
             uncertainty=dynamic,
             fused=fused,
         )
+        self.possible = [possible_q(source.data, run.agent) for source, run in zip(self.sources, runs, strict=True)]
         self.period = runs[0].agent.period
         self.block = block or (DYNAMIC_BLOCK if len(dynamic) else BLOCK)
         if self.block % self.period:
@@ -177,6 +179,18 @@ def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list
 def data_of(run: Run, data: Trajectories) -> Trajectories:
     """Its own, or else that of all."""
     return data if run.data is None else run.data
+
+
+def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
+    """The least and the most that rewards like those of the data can add up to.
+
+    Anything, for an agent without critics, and for one whose Q has a bonus for entropy besides.
+    """
+    discount = float(getattr(agent, "discount", 1.0))
+    if discount >= 1.0 or hasattr(agent, "target_entropy"):
+        return -np.inf, np.inf
+    low, high = float(data.rewards.min()), float(data.rewards.max())
+    return min(low, low / (1 - discount)), max(high, high / (1 - discount))
 
 
 def finite(value: Any) -> float | None:
