@@ -85,7 +85,7 @@ def _narrow_down(numbers: Array, kth: int) -> float:
     """The kth smallest number: between which two it lies is narrowed down by counting, until few are left.
 
     In the 32-bit integers that are ordered like the floats. Counting has no branch; a quickselect guesses wrong at
-    every other number, and takes four times as long.
+    every other number.
     """
     bits = numbers.view(np.int32)
     keys = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))

@@ -127,8 +127,8 @@ class Session:
         self.records: dict[int, list[Record]] = defaultdict(list)
         for numbers in groups_of(runs):
             together = [runs[number] for number in numbers]
-            for own, run in {id(data_of(run, data)): (data_of(run, data), run) for run in together}.values():
-                check_data(own, run, options.batch_size)
+            for run in {id(data_of(run, data)): run for run in together}.values():  # one for each data set
+                check_data(data_of(run, data), run, options.batch_size)
             period = together[0].agent.period
             for name, value in (("steps", options.steps), ("log_every", options.log_every)):
                 if value % period:
