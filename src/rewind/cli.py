@@ -129,6 +129,7 @@ class Paper:
 
     command: (
         Annotated[paper_commands.PaperRun, command("run")]
+        | Annotated[paper_commands.PaperFinish, command("finish")]
         | Annotated[paper_commands.PaperStatus, command("status")]
         | Annotated[paper_commands.PaperCollect, command("collect")]
         | Annotated[paper_commands.PaperAside, command("aside")]

@@ -21,11 +21,12 @@ pytest.importorskip("mujoco")
 
 from rewind.agents.td3_bc import TD3BC
 from rewind.behaviour.point import wander
+from rewind.errors import DataError, UsageError
 from rewind.training import Stopped, make_runs, train
-from rewind.training.checkpoint import read_latest
 from rewind.training.course import Course
+from rewind.training.evaluations import Evaluations, kept_in
 from rewind.training.group import Group
-from rewind.training.scoring import Scorer, Telling, acting, kept_networks
+from rewind.training.scoring import Scorer, Telling, acting, networks_of
 
 ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
@@ -60,7 +61,7 @@ def test_the_networks_that_are_handed_over_act_as_the_policies_do(data, algorith
     runs = make_runs(data, algorithm, seeds=range(3), hidden=(8, 8))
     group = Group(data, runs, range(3), 8)
     observations = data.observations[:12].reshape(3, 4, -1)
-    networks = kept_networks(group)()
+    networks = networks_of(group)
     np.testing.assert_allclose(networks(observations), acting(group)(observations), atol=1e-5)
 
 
@@ -82,7 +83,7 @@ def test_each_run_sees_its_own_data_normalised_by_itself(data, mixed):
     assert np.abs(alone[0] - alone[1]).max() > 1e-3 and np.abs(alone[0] - alone[2]).max() > 1e-3
     np.testing.assert_allclose(acting(group)(observations), alone, atol=1e-5)
     for rows in ([3, 0], [1], [2, 1, 0]):
-        for act in (acting(group, rows), kept_networks(group)().of(rows)):
+        for act in (acting(group, rows), networks_of(group).of(rows)):
             np.testing.assert_allclose(act(observations[rows]), alone[rows], atol=1e-5)
 
 
@@ -95,9 +96,8 @@ def test_each_run_plays_in_its_own_environment(data, mixed, monkeypatch):
         return {"score": np.array(seeds) % 1000 + (0.5 if environment == "there" else 0.0)}
 
     monkeypatch.setattr(judge, "_play", play)
-    monkeypatch.setattr(judge, "_play_elsewhere", play)
     group = Group(data, mixed, range(4), 8)
-    for figures in (judge(group, 20), judge.later(group, 20)()):
+    for figures in (judge(group, 20), judge.play(judge.order(group, 20))):
         np.testing.assert_array_equal(figures["score"], figures["evaluation_seed"] % 1000 + [0, 0.5, 0, 0.5])
     assert played == [("here", 2), ("there", 2)] * 2
     judge(Group(data, mixed[1:2], [1], 8), 20)  # by its number, whatever group it is in
@@ -112,8 +112,11 @@ def test_a_policy_that_acts_in_its_own_way_is_evaluated_in_place(data, beside):
     (run,) = make_runs(data, "td3_bc", hidden=(8, 8))
     agent = Shy(**{name: getattr(run.agent, name) for name in ("observation_size", "action_size", "hidden")})
     group = Group(data, [replace(run, agent=agent)], range(1), 8)
-    assert kept_networks(group) is None
-    np.testing.assert_equal(scorer().later(group, 20)(), scorer()(group, 20))
+    assert networks_of(group) is None and scorer().order(group, 20) is None
+    evaluations = Evaluations(scorer(), True, None)
+    evaluations.begin(group)
+    assert not evaluations.under_way
+    np.testing.assert_equal(dict(evaluations.finished(wait=False)), {0: scorer()(group, 0)})
 
 
 def test_an_environment_that_only_this_process_knows_is_played_here(data, beside, capfd):
@@ -130,16 +133,16 @@ def test_an_environment_that_only_this_process_knows_is_played_here(data, beside
 
 def test_a_player_that_is_gone_is_replaced_by_this_process(data, beside, capfd):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
-    expected = judge.later(group, 20)()
+    expected = judge.play(judge.order(group, 20))
     judge._player._process.kill()
-    again = judge.later(group, 20)()
+    again = judge.play(judge.order(group, 20))
     np.testing.assert_equal(again, expected)
     assert "played in this process: the process that plays evaluations ended with status -9" in capfd.readouterr().out
 
 
 def test_a_player_ends_with_whoever_asked_it(data, beside):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
-    judge.later(group, 20)()
+    judge.play(judge.order(group, 20))
     process = judge._player._process
     assert process.poll() is None
     del judge
@@ -151,16 +154,14 @@ def test_training_goes_on_while_an_evaluation_waits(data, beside):
     second = threading.Event()
 
     class Slow(Scorer):
-        def later(self, group, step):
+        def order(self, group, step):
             if step == 40:
                 second.set()
-            play = super().later(group, step)
+            return super().order(group, step)
 
-            def wait_first():
-                assert second.wait(60)
-                return play()
-
-            return wait_first
+        def play(self, order):
+            assert second.wait(60)
+            return super().play(order)
 
     trained = train(data, runs_of(data), Slow("rewind/PointMaze-umaze-v0", 2), **QUIET)
     assert [step for step, _, _ in scores(trained)] == [20, 40, 60] * 2
@@ -168,73 +169,126 @@ def test_training_goes_on_while_an_evaluation_waits(data, beside):
 
 def test_what_an_evaluation_raises_ends_the_training(data, beside):
     class Broken(Scorer):
-        def later(self, group, step):
-            def fail():
-                raise RuntimeError("no simulator")
-
-            return fail
+        def play(self, order):
+            raise RuntimeError("no simulator")
 
     with pytest.raises(RuntimeError, match="no simulator"):
         train(data, runs_of(data), Broken("rewind/PointMaze-umaze-v0", 2), **QUIET)
 
 
-def test_a_checkpoint_has_all_evaluations_before_it(data, beside, tmp_path):
+class Endless(Scorer):
+    """Nobody comes back from its simulator; it can be told to raise signals from there."""
+
+    signals = 0
+
+    def play(self, order):
+        for _ in range(self.signals):
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGINT)
+        while True:
+            time.sleep(0.01)
+
+
+def endless():
+    return Endless("rewind/PointMaze-umaze-v0", 2)
+
+
+def stopping(after):
+    """Asked so many times, it says stop."""
     asked = []
+    return lambda: asked.append(0) or len(asked) == after
 
-    def stop():
-        asked.append(0)
-        return len(asked) == 2
 
+@pytest.mark.parametrize("there", ["gpu", "cpu"])
+def test_whoever_stops_does_not_wait_for_evaluations_and_they_are_played_when_it_goes_on(
+    data, beside, tmp_path, monkeypatch, there
+):
     with pytest.raises(Stopped):
-        train(data, runs_of(data), scorer(), out=tmp_path, stop=stop, **QUIET)
-    lines = [json.loads(line) for line in (tmp_path / "group-0" / "metrics.jsonl").read_text().splitlines()]
-    assert sorted({line["step"] for line in lines if "score" in line}) == [20, 40]
+        train(data, runs_of(data), endless(), out=tmp_path, stop=stopping(2), **QUIET)
+    folder = tmp_path / "group-0"
+    assert [step for step, _ in kept_in(folder)] == [20, 40]
+    monkeypatch.setattr("rewind.training.evaluations.current_device", lambda: SimpleNamespace(platform=there))
     resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
     whole = train(data, runs_of(data), scorer(), **QUIET)
-    np.testing.assert_equal(scores(resumed), scores(whole))
+    np.testing.assert_allclose(sorted(scores(resumed)), sorted(scores(whole)), atol=1e-4)
+    assert not kept_in(folder)
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert sorted(line["step"] for line in lines if "score" in line) == [20, 20, 40, 40, 60, 60]
+
+
+def test_an_evaluation_after_the_checkpoint_or_in_the_log_is_not_played_twice(data, tmp_path):
+    with pytest.raises(Stopped):
+        train(data, runs_of(data), scorer(), out=tmp_path, stop=stopping(2), **QUIET)
+    folder = tmp_path / "group-0"
+    order = scorer().order(Group(data, runs_of(data), range(2), 8), 20)
+    logged = {
+        json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines() if "score" in line
+    }
+    for step in (*logged, 60):  # killed before the file went; and beyond the checkpoint
+        np.savez(folder / f"evaluation-{step:012d}.npz", **order)
+    resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
+    assert sorted(step for step, _, _ in scores(resumed)) == [20, 20, 40, 40, 60, 60]
+    np.testing.assert_allclose(sorted(scores(resumed)), sorted(scores(train(data, runs_of(data), scorer(), **QUIET))))
+
+
+def test_an_evaluation_that_cannot_be_kept_is_waited_for(data, beside, tmp_path, monkeypatch, capfd):
+    def full(*arguments, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rewind.training.evaluations.whole_file", full)
+    with pytest.raises(Stopped):
+        train(data, runs_of(data), scorer(), out=tmp_path, stop=stopping(2), **QUIET)
+    lines = [json.loads(line) for line in (tmp_path / "group-0" / "metrics.jsonl").read_text().splitlines()]
+    assert sorted({line["step"] for line in lines if "score" in line}) == [20, 40]
+    assert "cannot be kept" in capfd.readouterr().out and not kept_in(tmp_path / "group-0")
+
+
+def test_a_damaged_evaluation_is_named(data, beside, tmp_path):
+    with pytest.raises(Stopped):
+        train(data, runs_of(data), endless(), out=tmp_path, stop=stopping(2), **QUIET)
+    _, first = kept_in(tmp_path / "group-0")[0]
+    first.write_bytes(first.read_bytes()[:-100])
+    with pytest.raises(DataError, match=r"evaluation-000000000020.npz, .* is damaged"):
+        train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
+    first.unlink()
+    resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
+    assert {step for step, _, _ in scores(resumed)} == {40, 60}
+
+
+def test_what_was_left_is_played_as_it_was_to_be(data, beside, tmp_path):
+    with pytest.raises(Stopped):
+        train(data, runs_of(data), endless(), out=tmp_path, stop=stopping(2), **QUIET)
+    with pytest.raises(UsageError, match="evaluated with 2 episodes, not 3"):
+        train(data, runs_of(data), Scorer("rewind/PointMaze-umaze-v0", 3), out=tmp_path, resume=True, **QUIET)
 
 
 PROGRAM = """
-import os, signal, sys, time
+import sys
 from types import SimpleNamespace
 from rewind.training import evaluations, train
-from tests.training.test_evaluation_aside import QUIET, Scorer, runs_of, wander
-
-class Endless(Scorer):
-    def later(self, group, step):
-        def play():
-            for _ in range(2):
-                time.sleep(0.5)
-                os.kill(os.getpid(), signal.SIGINT)
-            while True:
-                time.sleep(0.01)
-        return play
+from tests.training.test_evaluation_aside import QUIET, Endless, endless, runs_of, wander
 
 evaluations.current_device = lambda: SimpleNamespace(platform="gpu")
+Endless.signals = 2
 data = wander("umaze", 20, horizon=30)
-train(data, runs_of(data), Endless("rewind/PointMaze-umaze-v0", 2), out=sys.argv[1], checkpoint_minutes=0,
-      **{**QUIET, "evaluate_at": (40,)})
+train(data, runs_of(data), endless(), **{**QUIET, "evaluate_at": (40,)})
 """
 
 
-def test_a_second_ctrl_c_does_not_wait_for_an_evaluation(data, tmp_path):
-    """Neither does the end of the process, and what was saved before is whole."""
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "run")]
+def test_a_second_ctrl_c_does_not_wait_for_an_evaluation_that_is_not_kept():
+    """Neither does the end of the process."""
+    command = [sys.executable, "-c", PROGRAM]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == -signal.SIGINT and "again to stop at once" in ended.stderr, ended.stderr
     assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
-    content, problems = read_latest(tmp_path / "run" / "group-0")
-    assert content is not None and not problems
-    again = {**QUIET, "evaluate_at": (40,), "out": tmp_path / "run", "resume": True}
-    assert [step for step, _, _ in scores(train(data, runs_of(data), scorer(), **again))] == [40, 60] * 2
 
 
-@pytest.mark.parametrize(("under_way", "minutes", "due"), [(False, 1.5, True), (True, 1.5, False), (True, 2.5, True)])
-def test_a_checkpoint_is_put_off_while_an_evaluation_is_under_way(under_way, minutes, due):
+@pytest.mark.parametrize(("unkept", "minutes", "due"), [(False, 1.5, True), (True, 1.5, False), (True, 2.5, True)])
+def test_a_checkpoint_is_put_off_while_an_evaluation_would_be_lost(unkept, minutes, due):
     course = SimpleNamespace(
         options=SimpleNamespace(checkpoint_minutes=1.0),
-        evaluations=SimpleNamespace(under_way=under_way),
+        evaluations=SimpleNamespace(unkept=unkept),
         _saved_at=time.monotonic() - 60 * minutes,
     )
     assert Course._checkpoint_due(course) is due

@@ -30,6 +30,7 @@ Arrays = Mapping[str, Array]
 
 TOGETHER = 8  # runs that act on one core
 MOST = 4  # simulators that are kept: they are large
+OF_RUNS = ("mean", "scale", "max_action")  # what networks have besides layers
 LOOK = 0.1  # seconds after which a thread that waits can be stopped
 # The training that it is beside comes first: what is added to the process's niceness, and its share of the cores.
 MODEST, SHARE = 19, 0.75
@@ -57,6 +58,15 @@ class Networks:
         if len(parts) == 1:
             return self._act(x, parts[0])
         return np.concatenate(list(_threads().map(lambda part: self._act(x, part), parts)))
+
+    def arrays(self) -> dict[str, Array]:
+        """As they are in an archive."""
+        own = {name: getattr(self, name) for name in OF_RUNS}
+        return {**own, "layers": np.array(len(self.weights)), **named_layers(self.weights, self.biases)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Networks:
+        return cls(*layers_in(arrays, int(arrays["layers"])), *(arrays[name] for name in OF_RUNS))
 
     def of(self, rows: Sequence[int]) -> Networks:
         """Those of some runs."""
@@ -91,10 +101,8 @@ class Player:
     def __call__(self, environment: str, episodes: int, networks: Networks, seeds: list[int]) -> dict[str, Array]:
         """Mean score, return and length of each run: `Evaluator` in the other process."""
         order = {"environment": np.array(environment), "episodes": np.array(episodes), "seeds": np.array(seeds)}
-        order |= {"mean": networks.mean, "scale": networks.scale, "max_action": networks.max_action}
-        order |= {"layers": np.array(len(networks.weights)), **named_layers(networks.weights, networks.biases)}
         try:
-            answer = self._ask(order)
+            answer = self._ask({**order, **networks.arrays()})
         except BaseException:  # whoever asks next must not get this answer
             self._end()
             self._process = None
@@ -173,9 +181,7 @@ def _play(order: Arrays, evaluators: dict[tuple[str, int, int], Evaluator]) -> A
         if len(evaluators) == MOST:
             evaluators.pop(next(iter(evaluators)))
         evaluators[key] = Evaluator(*key, threads=_cores())
-    layers = layers_in(order, int(order["layers"]))
-    networks = Networks(*layers, *(order[name] for name in ("mean", "scale", "max_action")))
-    return summary(evaluators[key], networks, seeds)
+    return summary(evaluators[key], Networks.from_arrays(order), seeds)
 
 
 def summary(evaluator: Evaluator, act: Act, seeds: list[int]) -> dict[str, Array]:

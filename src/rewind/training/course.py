@@ -15,8 +15,8 @@ from rewind.errors import RewindError
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import read_latest, write_checkpoint
 from rewind.training.engine import Outcome, to_host
-from rewind.training.evaluations import Evaluations
-from rewind.training.group import Group, finite
+from rewind.training.evaluations import Evaluations, evaluation_records
+from rewind.training.group import Group
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
 from rewind.training.options import CannotResume, Stopped, Trained
 from rewind.training.planner import Planned
@@ -36,7 +36,7 @@ class Course:
         self.dead: set[int] = set()
         self.diverged: set[int] = set()
         self.sinks: list[Sink] = []
-        self.evaluations = Evaluations(session.evaluate, session.beside)
+        self.evaluations = Evaluations(session.evaluate, session.beside, folder)
         self.evaluation_steps = self._evaluation_steps()
         self._saved_at = time.monotonic()
         self.unsaved = False
@@ -57,14 +57,14 @@ class Course:
         self.group.load_state(content["group"])
         if self.group.step > self.options.steps:
             raise CannotResume(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
-        alive = np.asarray(self.group.engine.alive)
-        self.dead = {number for at, number in enumerate(self.group.numbers) if not alive[at]}
+        self.dead = {number for number, alive in self.alive() if not alive}
 
     def _open_sinks(self, folder: Path) -> list[Sink]:
         names = {number: self.session.runs[number].name for number in self.group.numbers}
         lines = JsonLines(folder, self.group.step)
         for record in lines.kept:
             self.session.records[record["run"]].append(record)
+        self.evaluations.resume(self.group.step, lines.evaluated)
         sinks: list[Sink] = [lines]
         if self.options.tensorboard:
             sinks.append(TensorBoard(folder, names, self.group.step))
@@ -94,12 +94,15 @@ class Course:
                 stopping = self._asked_to_stop()  # looked at once: a signal that comes now waits for the next block
                 if stopping or (group.step < total and self._checkpoint_due()):
                     self._log_blocks(unlogged, bar, keep=0)
-                    self._log_evaluations(bar, wait=True)  # a resumed run does not evaluate again what is before it
+                    # What is not kept must be logged: a resumed run does not evaluate again what is before it.
+                    self._log_evaluations(bar, wait=self.evaluations.unkept)
                     self._save(must=stopping)
                 if stopping:
                     raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
                 group.plan_ahead(self._next_stop())
             self._log_blocks(unlogged, bar, keep=0)
+            if self.unsaved and self.options.last_checkpoint and not self.evaluations.unkept:
+                self._save(must=False)
         except BaseException:
             self.close()
             raise
@@ -124,14 +127,17 @@ class Course:
             sink.close()
         self.sinks = []
 
+    def alive(self) -> Iterator[tuple[int, bool]]:
+        """Of runs by their numbers, whether they have stayed finite."""
+        return zip(self.group.numbers, np.asarray(self.group.engine.alive).tolist(), strict=True)
+
     def trained(self) -> Iterator[tuple[int, Trained]]:
         """Runs by their numbers."""
-        group, session = self.group, self.session
-        alive, policies = np.asarray(group.engine.alive), to_host(group.policies())
-        for at, number in enumerate(group.numbers):
+        group, session, policies = self.group, self.session, to_host(self.group.policies())
+        for at, (number, alive) in enumerate(self.alive()):
             policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
             run, records = session.runs[number], session.records[number]
-            yield number, Trained(run, policy, group.sources[at].normaliser, bool(alive[at]), records)
+            yield number, Trained(run, policy, group.sources[at].normaliser, alive, records)
 
     def _log_blocks(self, unlogged: list[tuple[int, Planned, Outcome]], bar: Any, keep: int) -> None:
         """Log all finished blocks but the last `keep`, where a line is due."""
@@ -161,12 +167,8 @@ class Course:
     def _log_evaluations(self, bar: Any, wait: bool) -> None:
         """Log those that are over; wait: until all are."""
         for step, figures in self.evaluations.finished(wait):
-            records = [
-                {"run": number, "name": self.group.runs[at].name, "step": step}
-                | {name: finite(values[at]) for name, values in figures.items()}
-                for at, number in enumerate(self.group.numbers)
-            ]
-            self._log(records, bar)
+            names = [run.name for run in self.group.runs]
+            self._log(evaluation_records(step, figures, self.group.numbers, names), bar)
 
     def _log(self, records: list[Record], bar: Any) -> None:
         for record in records:
@@ -201,8 +203,8 @@ class Course:
         return bool(self.session.stop) or (stop is not None and self.group.step < self.options.steps and stop())
 
     def _checkpoint_due(self) -> bool:
-        """It is put off, up to twice as long, while it would have to wait for evaluations."""
-        minutes = self.options.checkpoint_minutes * (2 if self.evaluations.under_way else 1)
+        """It is put off, up to twice as long, while it would have to wait for evaluations that are not kept."""
+        minutes = self.options.checkpoint_minutes * (2 if self.evaluations.unkept else 1)
         return time.monotonic() - self._saved_at >= 60 * minutes
 
     def _save(self, must: bool) -> None:

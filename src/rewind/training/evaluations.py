@@ -1,22 +1,39 @@
-"""Evaluations of a group while it is trained: beside the training where both have a place of their own."""
+"""Evaluations of a group while it is trained: beside the training where both have a place of their own.
+
+One that is played beside it is kept in a file until it is logged, so that nobody has to wait for it: not a checkpoint,
+nor whoever stops. A group that is resumed plays what was left.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+import re
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.errors import DataError
+from rewind.files import whole_file
+from rewind.progress import say
 from rewind.training.engine import current_device
-from rewind.training.group import Group
+from rewind.training.group import Group, finite
+from rewind.training.log import Record
 
 PATIENCE = 2.0  # seconds for an evaluation that is abandoned to come out of the simulator
+NAME = re.compile(r"evaluation-(\d{12})\.npz")
 
 Figures = dict[str, Any]  # name -> one number per run
-Evaluate = Callable[[Group, int], Figures]  # (group, step) -> figures; what also has `later` may work meanwhile
+Evaluate = Callable[[Group, int], Figures]  # (group, step) -> figures; see also `EvaluateLater`
+Order = Mapping[str, NDArray[Any]]  # all that an evaluation needs, wherever and whenever it is played
 
 
 @runtime_checkable
@@ -25,8 +42,11 @@ class EvaluateLater(Protocol):
 
     def __call__(self, group: Group, step: int) -> Figures: ...
 
-    def later(self, group: Group, step: int) -> Callable[[], Figures]:
-        """Take what is needed of the group as it is now; the evaluation itself is what is returned."""
+    def order(self, group: Group, step: int) -> Order | None:
+        """What is needed of the group as it is now; None where this group can only be evaluated at once."""
+
+    def play(self, order: Order) -> Figures:
+        """The evaluation itself."""
 
 
 def can_wait(evaluate: Evaluate | None) -> bool:
@@ -34,41 +54,117 @@ def can_wait(evaluate: Evaluate | None) -> bool:
     return isinstance(evaluate, EvaluateLater) and current_device().platform != "cpu"
 
 
+def evaluation_records(step: int, figures: Figures, numbers: Sequence[int], names: Sequence[str]) -> list[Record]:
+    """What is logged of an evaluation, of each run."""
+    return [
+        {"run": number, "name": name, "step": step} | {key: finite(values[at]) for key, values in figures.items()}
+        for at, (number, name) in enumerate(zip(numbers, names, strict=True))
+    ]
+
+
+class _UnderWay(NamedTuple):
+    step: int
+    done: Future[Figures]
+    kept: Path | None
+
+
 class Evaluations:
     """Those of one group, in the order of their steps.
 
     beside: whether they are played while training goes on, see `can_wait`
+    folder: where those that are played beside it are kept meanwhile; None: nowhere
     """
 
-    def __init__(self, evaluate: Evaluate | None, beside: bool) -> None:
-        self._evaluate = evaluate
+    def __init__(self, evaluate: Evaluate | None, beside: bool, folder: Path | None) -> None:
+        self._evaluate, self._folder = evaluate, folder
         self._aside = _Aside() if beside else None
-        self._under_way: list[tuple[int, Future[Figures]]] = []  # steps, and what will come
+        self._under_way: list[_UnderWay] = []
 
     def begin(self, group: Group) -> None:
         """Evaluate the group as it is now: set it going, or do it at once."""
         assert self._evaluate is not None
-        done: Future[Figures] = Future()
+        order = None
         if self._aside is not None and isinstance(self._evaluate, EvaluateLater):
-            self._aside.play(self._evaluate.later(group, group.step), done)
-        else:
-            done.set_result(self._evaluate(group, group.step))
-        self._under_way.append((group.step, done))
+            order = self._evaluate.order(group, group.step)
+        if order is not None:
+            self._play(group.step, order, self._keep(group.step, order))
+            return
+        done: Future[Figures] = Future()
+        done.set_result(self._evaluate(group, group.step))
+        self._under_way.append(_UnderWay(group.step, done, None))
+
+    def resume(self, step: float, logged: Collection[int]) -> None:
+        """Play what an earlier process has left.
+
+        step: that the group is at; what was kept after it comes again
+        logged: steps whose evaluations need not be played
+        """
+        if self._folder is None or not isinstance(self._evaluate, EvaluateLater):
+            return
+        for own, path in kept_in(self._folder):
+            if own > step or own in logged:
+                path.unlink()
+            else:
+                self._play(own, read_order(path), path)
 
     @property
     def under_way(self) -> bool:
-        return any(not done.done() for _, done in self._under_way)
+        return any(not each.done.done() for each in self._under_way)
+
+    @property
+    def unkept(self) -> bool:
+        """Whether something is under way that a process that ends now would lose."""
+        return any(each.kept is None and not each.done.done() for each in self._under_way)
 
     def finished(self, wait: bool) -> Iterator[tuple[int, Figures]]:
-        """Steps and figures of those that are over; wait: until all are."""
-        while self._under_way and (wait or self._under_way[0][1].done()):
-            step, done = self._under_way.pop(0)
+        """Steps and figures of those that are over, to be logged; wait: until all are."""
+        while self._under_way and (wait or self._under_way[0].done.done()):
+            step, done, kept = self._under_way.pop(0)
             yield step, done.result()
+            if kept is not None:
+                kept.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Abandon what is not over."""
         if self._aside is not None:
             self._aside.close()
+
+    def _play(self, step: int, order: Order, kept: Path | None) -> None:
+        assert isinstance(self._evaluate, EvaluateLater)
+        done: Future[Figures] = Future()
+        if self._aside is None:
+            done.set_result(self._evaluate.play(order))
+        else:
+            self._aside.play(partial(self._evaluate.play, order), done)
+        self._under_way.append(_UnderWay(step, done, kept))
+
+    def _keep(self, step: int, order: Order) -> Path | None:
+        """A full disk must not end the training."""
+        if self._folder is None:
+            return None
+        path = self._folder / f"evaluation-{step:012d}.npz"
+        arrays: dict[str, Any] = dict(order)  # Any: NumPy's own types mistake the names
+        try:
+            with whole_file(path) as temporary:
+                np.savez(temporary, **arrays)
+        except OSError as error:
+            say(f"rewind: the evaluation at step {step:,} cannot be kept in {path}: {error}; training goes on")
+            return None
+        return path
+
+
+def kept_in(folder: Path) -> list[tuple[int, Path]]:
+    """Evaluations that are still to be played, by their steps."""
+    found = ((NAME.fullmatch(path.name), path) for path in folder.glob("evaluation-*.npz"))
+    return sorted((int(match[1]), path) for match, path in found if match)
+
+
+def read_order(path: Path) -> Order:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}, an evaluation that is still to be played, is damaged: {error}") from error
 
 
 class _Abandoned(BaseException):

@@ -23,13 +23,18 @@ class Sink(Protocol):
 class JsonLines:
     """One line per run and step in a file of the folder."""
 
-    def __init__(self, folder: Path, from_step: int, name: str = "metrics.jsonl") -> None:
+    def __init__(self, folder: Path, from_step: float, name: str = "metrics.jsonl") -> None:
         self.path = folder / name
         self.kept = self._forget_after(from_step)  # what a resumed run has logged before
         self._file = self.path.open("a", encoding="utf-8")
         self._failed = False
 
-    def _forget_after(self, step: int) -> list[Record]:
+    @property
+    def evaluated(self) -> set[int]:
+        """Steps whose evaluations are among them."""
+        return {record["step"] for record in self.kept if "score" in record}
+
+    def _forget_after(self, step: float) -> list[Record]:
         """A resumed run writes what came after its checkpoint again."""
         if not self.path.exists():
             return []

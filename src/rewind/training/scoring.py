@@ -17,10 +17,10 @@ from rewind.data import Trajectories
 from rewind.envs import Diagnostics, Evaluator, diagnose, make
 from rewind.envs.evaluate import Act
 from rewind.envs.player import CannotPlay, Networks, Player, summary
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError
 from rewind.progress import say
 from rewind.training.engine import to_host
-from rewind.training.evaluations import Evaluate, EvaluateLater, Figures
+from rewind.training.evaluations import Evaluate, EvaluateLater, Figures, Order, can_wait
 from rewind.training.group import Group
 from rewind.training.policies import layers
 from rewind.training.spec import Run
@@ -35,14 +35,14 @@ class Scorer:
 
     Runs of the same seed, whatever their sampler, play the same episodes; each evaluation plays new ones.
 
-    environment: of all runs, or of each one by its number
+    environment: of all runs, or of each one by its number; an order has its own
     seed: where the episodes come from, along with a run's own seed and the step
     """
 
     def __init__(self, environment: str | Sequence[str], episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
         self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
-        self._player: Player | None = Player()  # where `later` plays, while that can be
+        self._player: Player | None = Player()  # where orders are played, while that can be
 
     def check(self, data: Trajectories) -> None:
         """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
@@ -59,42 +59,53 @@ class Scorer:
 
     def __call__(self, group: Group, step: int) -> Figures:
         """The mean score and return of each run, and what is needed to play the episodes again."""
-        return self._figures(group, step, lambda rows: acting(group, rows), self._play)
+        seeds = self._seeds(group, step)
+        return self._figures(self._environments(group), seeds, lambda rows: acting(group, rows), self._play)
 
-    def later(self, group: Group, step: int) -> Callable[[], Figures]:
-        """The same, played when it is called, in a process of its own: an accelerator trains on meanwhile."""
-        fetch = kept_networks(group)
-        if fetch is None:
-            figures = self(group, step)
-            return lambda: figures
+    def order(self, group: Group, step: int) -> Order | None:
+        """The same as data; None where policies act in a way of their own."""
+        networks = networks_of(group)
+        if networks is None:
+            return None
+        about = {"step": step, "numbers": group.numbers, "episodes": self.episodes}
+        about |= {"seeds": self._seeds(group, step), "environments": self._environments(group)}
+        return {**{name: np.array(value) for name, value in about.items()}, **networks.arrays()}
 
-        def play() -> Figures:
-            return self._figures(group, step, fetch().of, self._play_elsewhere)
-
-        return play
+    def play(self, order: Order) -> Figures:
+        """On an accelerator's host in a process of its own, so that training goes on meanwhile."""
+        if order["episodes"] != self.episodes:
+            left, step = int(order["episodes"]), int(order["step"])
+            raise UsageError(f"step {step:,} was to be evaluated with {left} episodes, not {self.episodes}: go on so")
+        play = self._play_elsewhere if can_wait(self) else self._play
+        return self._figures(order["environments"].tolist(), order["seeds"], Networks.from_arrays(order).of, play)
 
     def _figures(
-        self, group: Group, step: int, policies: Callable[[Rows], Any], play: Callable[[str, Any, list[int]], Figures]
+        self,
+        environments: Sequence[str],
+        seeds: Array,
+        policies: Callable[[Rows], Any],
+        play: Callable[[str, Any, list[int]], Figures],
     ) -> Figures:
         """Play the runs of one environment after those of another.
 
-        policies: of some runs of the group
+        environments, seeds: of each run
+        policies: of some runs, by their rows
         """
-        seeds = np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
         figures = {"episodes": np.full(len(seeds), self.episodes), "evaluation_seed": seeds}
-        for environment, rows in self._environments(group).items():
+        for environment in dict.fromkeys(environments):
+            rows = [row for row, own in enumerate(environments) if own == environment]
             for name, values in play(environment, policies(rows), seeds[rows].tolist()).items():
                 figures.setdefault(name, np.empty(len(seeds)))[rows] = values
         return figures
 
-    def _environments(self, group: Group) -> dict[str, list[int]]:
-        """Which runs of the group play where."""
+    def _environments(self, group: Group) -> list[str]:
+        """Of each run of the group."""
         if isinstance(self.environment, str):
-            return {self.environment: list(range(len(group.runs)))}
-        found: dict[str, list[int]] = {}
-        for row, number in enumerate(group.numbers):
-            found.setdefault(self.environment[number], []).append(row)
-        return found
+            return [self.environment] * len(group.runs)
+        return [self.environment[number] for number in group.numbers]
+
+    def _seeds(self, group: Group, step: int) -> Array:
+        return np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
 
     def _play_elsewhere(self, environment: str, networks: Networks, seeds: list[int]) -> Figures:
         if self._player is not None:
@@ -127,8 +138,8 @@ def acting(group: Group, rows: Rows | None = None) -> Act:
     return act
 
 
-def kept_networks(group: Group) -> Callable[[], Networks] | None:
-    """The policies of a group as they are now, to be fetched when they are called for.
+def networks_of(group: Group) -> Networks | None:
+    """The policies of a group as they are now.
 
     None where they act in another way than those of this package, max_action * tanh(network).
     """
@@ -136,14 +147,9 @@ def kept_networks(group: Group) -> Callable[[], Networks] | None:
     agent: Any = engine.agent
     if not type(agent).act.__module__.startswith("rewind.agents."):
         return None
-    policies = jax.tree.map(jnp.copy, group.policies())  # the next block overwrites its own
     max_action = np.array([getattr(run.agent, "max_action", 1.0) for run in group.runs], np.float32)
-
-    def fetch() -> Networks:
-        weights, biases = layers(to_host(policies), agent.action_size)
-        return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None])
-
-    return fetch
+    weights, biases = layers(to_host(group.policies()), agent.action_size)
+    return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None])
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:
@@ -185,25 +191,20 @@ class Telling:
         self.judge, self.names = judge, names
 
     def __call__(self, group: Group, step: int) -> Figures:
-        return self._tell(group, step, self.judge(group, step))
+        return self._tell(group.numbers, step, self.judge(group, step))
 
-    def later(self, group: Group, step: int) -> Callable[[], Figures]:
-        play = evaluation(self.judge, group, step)
-        return lambda: self._tell(group, step, play())
+    def order(self, group: Group, step: int) -> Order | None:
+        return self.judge.order(group, step) if isinstance(self.judge, EvaluateLater) else None
 
-    def _tell(self, group: Group, step: int, figures: Figures) -> Figures:
+    def play(self, order: Order) -> Figures:
+        assert isinstance(self.judge, EvaluateLater)
+        return self._tell(order["numbers"].tolist(), int(order["step"]), self.judge.play(order))
+
+    def _tell(self, numbers: Sequence[int], step: int, figures: Figures) -> Figures:
         if "score" in figures:
             grouped: dict[str, list[float]] = {}
-            for at, number in enumerate(group.numbers):
+            for at, number in enumerate(numbers):
                 grouped.setdefault(self.names[number], []).append(float(figures["score"][at]))
             told = "   ".join(f"{name} {np.mean(values):5.1f}" for name, values in grouped.items())
             say(f"step {step:>9,}   {told}")
         return figures
-
-
-def evaluation(judge: Evaluate, group: Group, step: int) -> Callable[[], Figures]:
-    """What is left to do of an evaluation of the group as it is now; nothing, where the judge cannot wait."""
-    if isinstance(judge, EvaluateLater):
-        return judge.later(group, step)
-    figures = judge(group, step)
-    return lambda: figures

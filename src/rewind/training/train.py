@@ -223,6 +223,21 @@ class Ahead:
         trained = dict(each for course in self._courses for each in course.trained())
         return [trained[number] for number in range(len(self._session.runs))]
 
+    def records(self) -> list[list[Record]]:
+        """Wait for the evaluations; what was logged of each run."""
+        return [each.records for each in self.finish()]
+
+    @property
+    def alive(self) -> list[bool]:
+        """Of each run: whether its numbers have stayed finite."""
+        found = {number: bool(alive) for course in self._courses for number, alive in course.alive()}
+        return [found[number] for number in range(len(self._session.runs))]
+
+    @property
+    def evaluation_steps(self) -> list[int]:
+        """When the last group was, or will be, evaluated."""
+        return sorted(self._courses[-1].evaluation_steps)
+
     def abandon(self) -> None:
-        """Give the evaluations up. A folder keeps its last checkpoint, and can be resumed from."""
+        """Do not wait for the evaluations. A folder keeps them, to be played when it is resumed."""
         self._courses[-1].close()

@@ -20,7 +20,7 @@ def write_definitions(folder, steps=STEPS):
 steps = {steps}
 batch_size = 8
 episodes = 2
-points = 4
+points = {{ other = 4 }}
 seeds = {{ other = 2 }}
 settings = {{ hidden = [[8]] }}
 [tables.sampling]
@@ -35,6 +35,23 @@ datasets = [{points}]
 betas = [1.0]
 """)
     return path
+
+
+def options():
+    """Of a runner of those runs."""
+    from rewind.experiments.paper.job import JobOptions
+    from rewind.experiments.paper.runner import RunnerOptions
+
+    job = JobOptions({"other": 4}, checkpoint_minutes=0, progress=False)
+    return RunnerOptions(runs_per_group=3, device="cpu", job=job)
+
+
+def figures(out):
+    """The results in a folder, without what is measured."""
+    from rewind.experiments.paper.results import read_rows
+
+    measured = ("seconds_per_update", "group_seconds", "finished")
+    return [{name: value for name, value in each.items() if name not in measured} for each in read_rows(out)]
 
 
 def row(run="a", step=1, group="g", finished="2026-01-01", **more):

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +15,12 @@ import pytest
 for package in ("jax", "equinox", "optax", "gymnasium", "tyro"):
     pytest.importorskip(package)
 
-from tests.experiments.paper.small import STEPS, row, write_definitions
+from tests.experiments.paper.small import STEPS, figures, options, row
 
 from rewind import RewindError, UsageError
 from rewind.cli import main
 from rewind.experiments.paper import job
 from rewind.experiments.paper.clock import Clock, Deadline, parse_duration
-from rewind.experiments.paper.definitions import Choice, in_order, load_definitions
-from rewind.experiments.paper.job import JobOptions
 from rewind.experiments.paper.results import read_jsonl, read_rows, write_jsonl
 from rewind.experiments.paper.runner import Runner, RunnerOptions
 from rewind.experiments.paper.specs import RunSpec
@@ -31,30 +28,7 @@ from rewind.experiments.paper.work import begun, only_runner, work_folder, write
 from rewind.training import Stopped
 
 ROOT = Path(__file__).parents[3]
-MEASURED = ("seconds_per_update", "group_seconds", "finished")
-OPTIONS = RunnerOptions(runs_per_group=3, device="cpu", job=JobOptions(points=4, checkpoint_minutes=0, progress=False))
-
-
-@pytest.fixture(scope="module")
-def definitions(tmp_path_factory):
-    return write_definitions(tmp_path_factory.mktemp("definitions"))
-
-
-@pytest.fixture(scope="module")
-def runs(definitions):
-    return in_order(load_definitions(definitions).wanted(Choice()))
-
-
-@pytest.fixture(scope="module")
-def whole(runs, tmp_path_factory):
-    """The results of a runner that was left alone."""
-    out = tmp_path_factory.mktemp("whole")
-    Runner(out, runs, Deadline(), OPTIONS).run()
-    return out
-
-
-def figures(out):
-    return [{name: value for name, value in each.items() if name not in MEASURED} for each in read_rows(out)]
+OPTIONS = options()
 
 
 class Impatient(Deadline):
@@ -158,68 +132,20 @@ def test_the_command_ends_inside_its_budget_with_a_checkpoint(tmp_path, definiti
     assert list(tmp_path.glob("work/*/*/*.checkpoint")) and not list(tmp_path.glob("groups/*"))
 
 
-def test_time_is_kept_for_every_evaluation_that_is_under_way(tmp_path):
-    """The last five come within seconds of training, and whoever stops waits for all of them."""
-
+def test_time_is_kept_for_an_evaluation_that_training_waits_for(tmp_path):
     class Judge:
         def __call__(self, group, step):
+            time.sleep(0.3)
             return {}
-
-        def later(self, group, step):
-            return dict
 
     deadline = Deadline(100)
     clock = Clock(tmp_path, Judge(), deadline)
-    deadline.evaluation = 30.0
     group = SimpleNamespace(engine=SimpleNamespace(alive=True))
-    first = clock.later(group, 996)
-    assert not deadline.over()  # one under way, one that may begin: 60 seconds
-    clock.later(group, 997), clock.later(group, 998)
+    clock(group, 996)
+    assert 0.3 <= deadline.evaluation < 10 and not deadline.over()
+    deadline.evaluation = 96.0  # five seconds are for the way out
     assert deadline.over()
-    first()
-    assert {step for _, step in deadline.waiting} == {997, 998}
-    deadline.evaluation = 0.0
-    assert Clock(tmp_path, Judge(), deadline) is deadline.at_work
-    assert not deadline.over()  # the next group keeps 60 seconds free for those of the one before
-    assert sum(deadline.waiting.values()) == 60.0
-    clock.forget()
-    assert not deadline.waiting
-
-
-def test_the_next_group_is_trained_while_the_last_evaluations_of_one_are_played(
-    tmp_path, runs, whole, beside, monkeypatch
-):
-    second_began, order = threading.Event(), []
-
-    class Patient(job.Scorer):
-        def later(self, group, step):
-            play = super().later(group, step)
-            if order.count(STEPS):
-                second_began.set()
-            order.append(step)
-            waits = step == STEPS and not second_began.is_set()
-            return lambda: (not waits or second_began.wait(60)) and play()
-
-    monkeypatch.setattr(job, "Scorer", Patient)
-    Runner(tmp_path, runs, Deadline(), OPTIONS).run()
-    assert order == [100, 200, 300, 400] * 2 and second_began.is_set()
-    assert figures(tmp_path) == figures(whole) and not begun(tmp_path)
-
-
-def test_a_group_whose_last_evaluations_are_given_up_is_resumed(tmp_path, runs, whole, beside, monkeypatch):
-    class Endless(job.Scorer):
-        def later(self, group, step):
-            play = super().later(group, step)
-            return play if step < STEPS else lambda: threading.Event().wait(60)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(job, "Scorer", Endless)
-        patch.setattr(Runner, "announce", lambda self, group: self.behind and signal.raise_signal(signal.SIGINT))
-        with pytest.raises(KeyboardInterrupt):
-            Runner(tmp_path, runs, Deadline(), OPTIONS).run()
-    assert begun(tmp_path) == [runs[:3]] and not read_rows(tmp_path)
-    Runner(tmp_path, runs, Deadline(), OPTIONS).run()
-    assert figures(tmp_path) == figures(whole)
+    assert clock.order(group, 997) is None  # this judge cannot be put off
 
 
 def test_an_error_that_is_not_about_the_folder_costs_no_checkpoint(tmp_path, runs, monkeypatch):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from rewind.errors import UsageError
 from rewind.files import read_json, write_json
 
 if TYPE_CHECKING:  # telling the time needs no JAX
-    from rewind.training.evaluations import Evaluate, Figures
+    from rewind.training.evaluations import Evaluate, Figures, Order
     from rewind.training.group import Group
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -36,18 +35,15 @@ def parse_duration(text: str) -> float:
 
 
 class Deadline:
-    """When to stop. The time of what must still happen then, evaluations and a checkpoint, is kept free before it.
+    """When to stop. The time of what must still happen then, an evaluation and a checkpoint, is kept free before it.
 
-    evaluation: seconds that one takes, of the group at work
-    waiting: evaluations that are under way beside the training, of this group or the one before: seconds of each
+    evaluation: seconds that training waits for one; none where it goes on beside them
     """
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
         self._saving = min(SAVING, seconds / 20)
         self.evaluation = 0.0
-        self.waiting: dict[tuple[Clock, int], float] = {}
-        self.at_work: Clock | None = None
         self.passed = False
 
     @property
@@ -57,7 +53,7 @@ class Deadline:
 
     def over(self) -> bool:
         """Whether to stop now."""
-        self.passed = self.left <= self.evaluation + sum(list(self.waiting.values()))
+        self.passed = self.left <= self.evaluation
         return self.passed
 
 
@@ -78,42 +74,40 @@ class Clock:
         self._begin: float | None = time.monotonic()  # None: over
         self._before = self._spent
         self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on
-        self._longest = 0.0  # evaluation
-        deadline.at_work = self
+        self._longest = 0.0  # evaluation that training waited for
 
     def __call__(self, group: Group, step: int) -> Figures:
         """Evaluate, and note the time."""
         self._trained(group, step)
-        figures = self._timed(step, lambda: self._judge(group, step))
+        begin = time.monotonic()
+        figures = self._judge(group, step)
+        self._longest = max(self._longest, time.monotonic() - begin)
+        self._deadline.evaluation = self._longest
         self._last = (step, time.monotonic())
         self.save()
         return figures
 
-    def later(self, group: Group, step: int) -> Callable[[], Figures]:
-        """The same beside the training."""
-        from rewind.training.scoring import evaluation
+    def order(self, group: Group, step: int) -> Order | None:
+        """An evaluation that is played beside the training; None: it is not."""
+        from rewind.training.evaluations import EvaluateLater
 
-        play = evaluation(self._judge, group, step)
-        self._trained(group, step)
-        self._last = (step, time.monotonic())
-        self.save()
-        self._deadline.waiting[self, step] = max(self._longest, self._deadline.evaluation)
-        return lambda: self._timed(step, play)
+        order = self._judge.order(group, step) if isinstance(self._judge, EvaluateLater) else None
+        if order is not None:
+            self._trained(group, step)
+            self._last = (step, time.monotonic())
+            self.save()
+        return order
+
+    def play(self, order: Order) -> Figures:
+        judge: Any = self._judge  # it gave the order
+        figures: Figures = judge.play(order)
+        return figures
 
     def _trained(self, group: Group, step: int) -> None:
         np.asarray(group.engine.alive)  # waits until the device is so far, not just its orders
         if self._last is not None:
             self._steps += step - self._last[0]
             self._seconds += time.monotonic() - self._last[1]
-
-    def _timed(self, step: int, play: Callable[[], Figures]) -> Figures:
-        begin = time.monotonic()
-        figures = play()
-        self._longest = max(self._longest, time.monotonic() - begin)
-        if self._deadline.at_work is self:
-            self._deadline.evaluation = self._longest
-        self._deadline.waiting.pop((self, step), None)
-        return figures
 
     @property
     def spent(self) -> float:
@@ -141,10 +135,3 @@ class Clock:
     ) -> None:
         self._spent, self._begin = self.spent, None
         self.save()
-        if kind is not None:
-            self.forget()
-
-    def forget(self) -> None:
-        """Nobody waits for its evaluations any more."""
-        for key in [key for key in self._deadline.waiting if key[0] is self]:
-            self._deadline.waiting.pop(key, None)

@@ -100,6 +100,26 @@ class PaperRun(Chosen):
 
 
 @dataclass
+class PaperFinish:
+    """Play the evaluations that trained groups have left; nothing is trained, and no data is needed."""
+
+    out: Path = Path("results/paper")
+    """Folder of results, with the groups in work/: those of this machine, or brought from another one."""
+    budget: str | None = None
+    """How long this call may take, all in all: 9m, 1h30m. Default: until all is done."""
+    jsonl: Path | None = None
+    """After every group, also write all rows that have not been collected to this one file."""
+
+    def run(self) -> None:
+        for package in ("jax", "equinox", "optax"):
+            require(package, "train")
+        require("gymnasium", "envs")
+        from rewind.experiments.paper.run_command import finish_paper
+
+        finish_paper(self)
+
+
+@dataclass
 class PaperStatus(Chosen):
     """What is done, what is left, and how many device hours that will take."""
 

@@ -5,27 +5,30 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
 from rewind.errors import DataError, RewindError
+from rewind.experiments.paper.ahead import ONLY_GROUP, GroupAhead, Leftover
 from rewind.experiments.paper.clock import Clock, Deadline
+from rewind.experiments.paper.definitions import Defaults
 from rewind.experiments.paper.packing import datasets_of
 from rewind.experiments.paper.results import Row
-from rewind.experiments.paper.specs import RunSpec, group_name
-from rewind.experiments.paper.work import write_work
+from rewind.experiments.paper.specs import RunSpec
+from rewind.experiments.paper.work import TRAINED, is_trained, write_work
 from rewind.experiments.train_job import find_environment
-from rewind.training import Options, Run, Sampler, Trained, make_runs
+from rewind.files import read_json, write_json
+from rewind.progress import say
+from rewind.training import Options, Run, Sampler, Stopped, make_runs
+from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
-from rewind.training.group import BLOCK, DYNAMIC_BLOCK
+from rewind.training.evaluations import can_wait
 from rewind.training.options import CannotResume
 from rewind.training.scoring import Scorer
 from rewind.training.train import Ahead, find_device, train_ahead
@@ -38,12 +41,12 @@ KEPT = ("work.json", "clock.json")  # of a group that starts anew
 class JobOptions:
     """How groups are trained.
 
-    points: evaluations on the way, before the paper's last five
+    points: evaluations on the way, before the paper's last five, by suite
     checkpoint_minutes: what a killed process loses at most
     evaluation_seconds: of one evaluation, until the first was measured
     """
 
-    points: int = 10
+    points: Mapping[str, int] = field(default_factory=lambda: Defaults().points)
     checkpoint_minutes: float = 2.0
     device: str | None = None
     fused: bool = False
@@ -69,40 +72,15 @@ def check_datasets(names: Iterable[str]) -> dict[str, str]:
     return refused
 
 
-@dataclass(frozen=True)
-class GroupAhead:
-    """A group that has been trained, while its last evaluations are under way."""
-
-    specs: Sequence[RunSpec]
-    clock: Clock
-    made: Row  # what all rows have in common
-    trained: Ahead
-
-    @property
-    def ready(self) -> bool:
-        return self.trained.ready
-
-    @property
-    def waited(self) -> float:
-        """The share of its time in which the host waited for the device: none means that the host holds it up."""
-        return self.trained.waited / self.clock.here
-
-    def rows(self) -> list[Row]:
-        """Its results; waits for them."""
-        found = zip(self.specs, self.trained.finish(), strict=True)
-        return [{**row, **self.made} for spec, one in found for row in _rows(spec, one, self.specs, self.clock)]
-
-    def abandon(self) -> None:
-        self.trained.abandon()
-        self.clock.forget()
-
-
 def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, options: JobOptions) -> list[Row]:
     """Train runs of one program together, evaluate them by the paper's protocol, and return their results.
 
     What is in `folder` is continued. Raises `Stopped` when the deadline comes before the end.
     """
-    return train_group_ahead(specs, folder, deadline, options).rows()
+    trained = train_group_ahead(specs, folder, deadline, options)
+    if not trained.wait(deadline):
+        raise Stopped("the time was over before all evaluations were played")
+    return trained.rows()
 
 
 def train_group_ahead(
@@ -116,6 +94,10 @@ def train_group_ahead(
 
     meanwhile: called after every block
     """
+    if is_trained(folder):
+        outcome = read_json(folder / TRAINED)
+        rest = Leftover(folder / ONLY_GROUP, Scorer((), specs[0].episodes), len(specs), outcome["evaluations"])
+        return GroupAhead(specs, outcome, rest)
 
     def over() -> bool:
         meanwhile()
@@ -127,9 +109,9 @@ def train_group_ahead(
     environments = {name: _environment(own) for name, own in data.items()}
     scorer = Scorer([environments[spec.dataset] for spec in specs], first.episodes)
     write_work(folder, specs)
-    deadline.evaluation = options.evaluation_seconds
+    deadline.evaluation = 0.0 if can_wait(scorer) else options.evaluation_seconds
     clock = Clock(folder, scorer, deadline)
-    at = evaluation_steps(first.steps, max(1, first.steps // options.points))
+    at = evaluation_steps(first.steps, max(1, first.steps // options.points[first.suite]))
     settings: dict[str, Any] = {
         "steps": first.steps, "batch_size": first.batch_size, "block": first.block, "log_every": LOG_EVERY,
         "evaluate_at": tuple(at), "out": folder, "checkpoint_minutes": options.checkpoint_minutes,
@@ -147,8 +129,33 @@ def train_group_ahead(
                 f"{len(specs)} runs of {first.algorithm} do not fit into the device's memory together: "
                 f"--runs-per-group {max(1, len(specs) // 2)}"
             ) from error
-    made = {"device": device_kind(), "versions": json.dumps(made_with(options.fused), sort_keys=True)}
-    return GroupAhead(specs, clock, made, trained)
+    outcome = _outcome(trained, clock, data, options)
+    _note(folder, outcome)
+    return GroupAhead(specs, outcome, trained, trained.waited / clock.here)
+
+
+def _outcome(trained: Ahead, clock: Clock, data: Mapping[str, Trajectories], options: JobOptions) -> dict[str, Any]:
+    """All that results need of a trained group, but for its evaluations."""
+    return {
+        "alive": trained.alive,
+        "evaluations": trained.evaluation_steps,
+        "data": {name: own.fingerprint for name, own in data.items()},
+        "seconds_per_update": clock.seconds_per_update(len(trained.alive)),
+        "group_seconds": clock.spent,
+        "device": device_kind(),
+        "versions": json.dumps(made_with(options.fused), sort_keys=True),
+    }
+
+
+def _note(folder: Path, outcome: Mapping[str, Any]) -> None:
+    """From now on the evaluations that are kept in the folder are all that is left to do, here or anywhere."""
+    try:
+        write_json(folder / TRAINED, outcome)
+    except OSError as error:  # a full disk; whoever stops now loses what came after the last checkpoint
+        say(f"rewind: {folder / TRAINED} cannot be written: {error}")
+        return
+    for checkpoint in checkpoints(folder / ONLY_GROUP):
+        checkpoint.unlink()
 
 
 def _resumed(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, settings: dict[str, Any]) -> Ahead:
@@ -184,34 +191,3 @@ def _environment(data: Trajectories) -> str:
     if environment is None:
         raise DataError(f"{data.name or 'this data'} has no environment to be evaluated in")
     return environment
-
-
-def _rows(spec: RunSpec, trained: Trained, together: Sequence[RunSpec], clock: Clock) -> list[Row]:
-    """A row for each evaluation of one run."""
-    dead = [record["step"] for record in trained.records if record.get("alive") is False]
-    dead_from = min(dead, default=np.inf) if not trained.alive else np.inf
-    block = spec.block or (DYNAMIC_BLOCK if any(each.dynamic for each in together) else BLOCK)
-    assert trained.run.data is not None
-    common: Row = {
-        "run": spec.run, "group": group_name(together), "dataset": spec.dataset, "suite": spec.suite,
-        "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
-        "settings": json.dumps(dict(spec.settings), sort_keys=True), "reuse": spec.reuse, "exponent": spec.exponent,
-        "stagger": spec.stagger, "block": block, "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed,
-        "seconds_per_update": clock.seconds_per_update(len(together)), "runs_together": len(together),
-        "group_seconds": clock.spent, "data_fingerprint": trained.run.data.fingerprint,
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }  # fmt: skip
-    return [
-        {**common, **{name: record[name] for name in ("step", "score", "return", "length")}}
-        | {"episodes": int(record["episodes"]), "evaluation_seed": int(record["evaluation_seed"])}
-        | {"alive": record["step"] < dead_from, "q": _last_q(trained, record["step"])}
-        for record in trained.records
-        if "score" in record
-    ]
-
-
-def _last_q(trained: Trained, step: int) -> float | None:
-    """As it was logged last at or before a step."""
-    logged = [record for record in trained.records if "q" in record and record["step"] <= step]
-    q: float | None = max(logged, key=lambda record: record["step"])["q"] if logged else None
-    return q

@@ -1,4 +1,4 @@
-"""`rewind paper run`: from options to a runner."""
+"""`rewind paper run` and `finish`: from options to a runner."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from dataclasses import replace
 import jax
 
 from rewind.experiments.paper.clock import Deadline, parse_duration
-from rewind.experiments.paper.commands import PaperRun
+from rewind.experiments.paper.commands import PaperFinish, PaperRun
 from rewind.experiments.paper.cost_table import measure_cost
 from rewind.experiments.paper.definitions import in_order
 from rewind.experiments.paper.job import JobOptions
 from rewind.experiments.paper.runner import Runner, RunnerOptions
+from rewind.experiments.paper.work import begun, is_trained, work_folder
+from rewind.progress import say
 from rewind.training.engine import device_kind
 from rewind.training.train import find_device
 
 
 def run_paper(command: PaperRun) -> None:
     """Groups first, then the measurement of costs where it is wanted."""
-    deadline = Deadline() if command.budget is None else Deadline(parse_duration(command.budget))
+    deadline = _deadline(command.budget)
     definitions, wanted = command.read()
     job = JobOptions(definitions.defaults.points, command.checkpoint_minutes, command.device, fused=command.fused)
     options = RunnerOptions(command.group_minutes * 60, command.runs_per_group, "gpu", job, command.jsonl)
@@ -34,3 +36,17 @@ def run_paper(command: PaperRun) -> None:
         for name in wanted:
             if definitions.tables[name].kind == "cost" and not deadline.passed:
                 measure_cost(definitions.tables[name], command.out, deadline, device)
+
+
+def finish_paper(command: PaperFinish) -> None:
+    """The runs of trained groups are all that is wanted."""
+    left = [spec for group in begun(command.out) if is_trained(work_folder(command.out, group)) for spec in group]
+    if not left:
+        say(f"no trained group in {command.out / 'work'} has evaluations left")
+        return
+    options = RunnerOptions(device=device_kind(), jsonl=command.jsonl)
+    Runner(command.out, left, _deadline(command.budget), options).run()
+
+
+def _deadline(budget: str | None) -> Deadline:
+    return Deadline() if budget is None else Deadline(parse_duration(budget))

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rewind.errors import RewindError
+from rewind.experiments.paper.ahead import GroupAhead
 from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.collect import gather
 from rewind.experiments.paper.costs import Estimate
 from rewind.experiments.paper.index import Index, index_of, read_index
-from rewind.experiments.paper.job import GroupAhead, JobOptions, check_datasets, train_group_ahead
+from rewind.experiments.paper.job import JobOptions, check_datasets, train_group_ahead
 from rewind.experiments.paper.packing import Group, datasets_of, next_group
 from rewind.experiments.paper.results import Row, write_jsonl
 from rewind.experiments.paper.specs import RunSpec, group_name
-from rewind.experiments.paper.work import begun, forget_work, only_runner, work_folder
+from rewind.experiments.paper.work import begun, forget_work, is_trained, only_runner, work_folder
 from rewind.progress import say
 from rewind.training import Stopped
 
@@ -51,12 +52,12 @@ class Runner:
         self.started = 0  # groups of this call
         self.refused: dict[str, str] = {}  # data sets that cannot be had, and why
         self.failed: set[str] = set()  # runs of groups that ended in an error
-        self.behind: GroupAhead | None = None  # the group before: its last evaluations may be under way
+        self.behind: list[GroupAhead] = []  # groups that are trained: their last evaluations are under way
 
     def run(self) -> None:
         """Until nothing is left or the deadline comes; a group that is cut then goes on in the next call.
 
-        While the last evaluations of a group are played, the next one is trained.
+        While the last evaluations of a group are played, the next ones are trained; the next call plays what is left.
         """
         with only_runner(self.out):
             self.index = read_index(self.out)
@@ -64,10 +65,10 @@ class Runner:
             try:
                 while (group := self._next()) and self._train(group):
                     pass
-                self._look_back(wait=True)
+                self._wait()
             finally:
-                if self.behind is not None:
-                    self.behind.abandon()
+                for trained in self.behind:
+                    trained.abandon()
         self.conclude()
 
     def _train(self, group: Group) -> bool:
@@ -77,38 +78,46 @@ class Runner:
         try:
             trained = train_group_ahead(group, folder, self.deadline, job, meanwhile=self._look_back)
         except Stopped as stopped:
-            self._look_back(wait=True)
+            self._look_back()
             if not self.deadline.passed:
                 told = f"stopped while {named_sets(group)} was trained; it is saved"
                 raise Stopped(f"{told}, and the same command goes on from it") from stopped
             say("the time is over; the next call goes on from here")
             return False
-        say(f"trained; planning waited for the device in {trained.waited:.0%} of the time")
-        self._look_back(wait=True)
-        self.behind = trained
-        self._look_back()  # on a CPU nothing is under way
+        if trained.waited is not None:
+            say(f"trained; planning waited for the device in {trained.waited:.0%} of the time")
+        self.behind.append(trained)
+        if trained.waited is None and self.options.device.startswith("cpu"):
+            self._wait()  # evaluations that were left would share the cores with the next group
+        self._look_back()
         return True
 
-    def _look_back(self, wait: bool = False) -> None:
-        """Keep the results of the group before, once they are there."""
-        if self.behind is not None and (wait or self.behind.ready):
-            group, rows = list(self.behind.specs), self.behind.rows()
-            self.behind = None
-            self.finish(group, rows)
+    def _look_back(self) -> None:
+        """Keep the results of trained groups, once they are there."""
+        for trained in [each for each in self.behind if each.ready]:
+            self.behind.remove(trained)
+            self.finish(list(trained.specs), trained.rows())
+
+    def _wait(self) -> None:
+        """For the evaluations of trained groups, as long as there is time."""
+        for trained in list(self.behind):
+            if not trained.wait(self.deadline):
+                say(f"{named_sets(trained.specs)}: trained; the next call plays the evaluations that are left")
+            self._look_back()
 
     def job(self, group: Group) -> JobOptions:
         return replace(self.options.job, evaluation_seconds=self._estimate().evaluation(group[0], len(group)))
 
     def conclude(self) -> None:
         """Say how it stands; what could not be done is an error, after all else is done."""
-        if not self.left:
+        if not self.left and not self.behind:
             say("all runs are finished" if not self.refused else "all other runs are finished")
         if self.refused:
             raise RewindError("; ".join(f"{name} was left out: {why}" for name, why in self.refused.items()))
 
     @property
     def left(self) -> list[RunSpec]:
-        there = {*self.index.runs, *self.failed, *(spec.run for spec in (self.behind.specs if self.behind else ()))}
+        there = {*self.index.runs, *self.failed, *(spec.run for group in self.behind for spec in group.specs)}
         return [spec for spec in self.wanted if spec.run not in there and spec.dataset not in self.refused]
 
     def finish(self, group: Group, rows: Sequence[Row]) -> None:
@@ -133,6 +142,8 @@ class Runner:
         """What was begun, or the next group on data that can be had, as large as the time allows."""
         while left := self.left:
             group = self.begun_group(left)
+            if self._is_trained(group):
+                return group
             if self.too_late(group or left[:1]):
                 break
             chosen = group or self.new_group(left)
@@ -150,11 +161,17 @@ class Runner:
     def begun_group(self, left: Sequence[RunSpec]) -> Group:
         """One that an earlier call has left: some of its runs are wanted, and it is not larger than groups may be.
 
-        Where some of its data can no longer be had, its other runs go into new groups.
+        Where some of its data can no longer be had, its other runs go into new groups. One that is trained comes first,
+        and needs neither.
         """
         wanted, most = {spec.run for spec in left}, self.options.runs_per_group
-        groups = (each for each in begun(self.out) if len(each) <= most and not self.refused.keys() & datasets_of(each))
-        return next((each for each in groups if wanted & {spec.run for spec in each}), [])
+        groups = [each for each in begun(self.out) if wanted & {spec.run for spec in each}]
+        trained = [each for each in groups if self._is_trained(each)]
+        usable = [each for each in groups if len(each) <= most and not self.refused.keys() & datasets_of(each)]
+        return next(iter([*trained, *usable]), [])
+
+    def _is_trained(self, group: Group) -> bool:
+        return bool(group) and is_trained(work_folder(self.out, group))
 
     def too_late(self, group: Group) -> bool:
         """Whether the time that is left is not worth the start of the group; the first of a call always is."""
@@ -182,6 +199,9 @@ class Runner:
 
     def announce(self, group: Group) -> None:
         self.started += 1
+        if self._is_trained(group):
+            say(f"{named_sets(group)}, {in_words(group)}: trained; playing the evaluations that are left")
+            return
         minutes = self._estimate().seconds(group[0], len(group)) / 60
         how = "going on" if (work_folder(self.out, group) / "config.json").exists() else "training"
         say(f"{how}: {named_sets(group)}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
@@ -199,7 +219,7 @@ class Runner:
                 say(f"rewind: {name} is now other data ({own[:8]}) than that of earlier results ({earlier})")
 
 
-def named_sets(group: Group) -> str:
+def named_sets(group: Sequence[RunSpec]) -> str:
     return ", ".join(datasets_of(group))
 
 

@@ -2,7 +2,8 @@
 
 RESULTS/work/GROUP/work.json     its runs
                    clock.json    what it has taken so far
-                   ...           what `rewind.training.train` keeps
+                   trained.json  what came of it, once nothing but evaluations is left to do
+                   ...           what `rewind.training.train` keeps; those evaluations among it
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from rewind.errors import UsageError
 from rewind.experiments.paper.specs import RunSpec, from_record, group_name
 from rewind.files import read_json, write_json
 
+TRAINED = "trained.json"
+
 
 def work_folder(out: Path, specs: Sequence[RunSpec]) -> Path:
     return out / "work" / group_name(specs)
@@ -25,6 +28,11 @@ def work_folder(out: Path, specs: Sequence[RunSpec]) -> Path:
 def write_work(folder: Path, specs: Sequence[RunSpec]) -> None:
     if not (folder / "work.json").exists():
         write_json(folder / "work.json", {"runs": [spec.record() for spec in specs]})
+
+
+def is_trained(folder: Path) -> bool:
+    """Whether the group in a folder needs no more than evaluations: no data, nor what it was trained on."""
+    return (folder / TRAINED).exists()
 
 
 def begun(out: Path) -> list[list[RunSpec]]:

@@ -1,0 +1,139 @@
+"""A group whose last update is done: the evaluations that are left, and its rows of results."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewind.errors import DataError
+from rewind.experiments.paper.clock import Deadline
+from rewind.experiments.paper.results import Row
+from rewind.experiments.paper.specs import RunSpec, group_name
+from rewind.training.evaluations import EvaluateLater, Evaluations, evaluation_records, kept_in
+from rewind.training.group import BLOCK, DYNAMIC_BLOCK
+from rewind.training.log import JsonLines, Record
+from rewind.training.train import Ahead
+
+ONLY_GROUP = "group-0"  # the folder of the runs of one program
+LOOK = 0.1  # seconds between two looks whether evaluations are over
+
+
+@dataclass(frozen=True)
+class GroupAhead:
+    """A group that has been trained, while its last evaluations are under way.
+
+    outcome: what was noted of it then, see `job.train_group_ahead`
+    rest: which plays them
+    waited: the share of its time in which the host waited for the device: none means that the host holds it up; None
+        where another process has trained it
+    """
+
+    specs: Sequence[RunSpec]
+    outcome: Mapping[str, Any]
+    rest: Ahead | Leftover
+    waited: float | None = None
+
+    @property
+    def ready(self) -> bool:
+        return self.rest.ready
+
+    def wait(self, deadline: Deadline) -> bool:
+        """Until its evaluations are over; False: the time was before them, and what is left is kept in its folder."""
+        while not self.ready:
+            if deadline.over():
+                self.abandon()
+                return False
+            time.sleep(LOOK)
+        return True
+
+    def rows(self) -> list[Row]:
+        """Its results; waits for them."""
+        records = zip(self.specs, self.outcome["alive"], self.rest.records(), strict=True)
+        return [row for spec, alive, own in records for row in self._rows(spec, alive, own)]
+
+    def abandon(self) -> None:
+        self.rest.abandon()
+
+    def _rows(self, spec: RunSpec, alive: bool, records: Sequence[Record]) -> list[Row]:
+        """A row for each evaluation of one run."""
+        dead = [record["step"] for record in records if record.get("alive") is False]
+        dead_from = np.inf if alive else min(dead, default=np.inf)
+        block = spec.block or (DYNAMIC_BLOCK if any(each.dynamic for each in self.specs) else BLOCK)
+        common: Row = {
+            "run": spec.run, "group": group_name(self.specs), "dataset": spec.dataset, "suite": spec.suite,
+            "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
+            "settings": json.dumps(dict(spec.settings), sort_keys=True), "reuse": spec.reuse, "exponent": spec.exponent,
+            "stagger": spec.stagger, "block": block, "batch_size": spec.batch_size, "steps": spec.steps,
+            "seed": spec.seed, "runs_together": len(self.specs), "data_fingerprint": self.outcome["data"][spec.dataset],
+            **{name: self.outcome[name] for name in ("seconds_per_update", "group_seconds", "device", "versions")},
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        }  # fmt: skip
+        return [
+            {**common, **{name: record[name] for name in ("step", "score", "return", "length")}}
+            | {"episodes": int(record["episodes"]), "evaluation_seed": int(record["evaluation_seed"])}
+            | {"alive": record["step"] < dead_from, "q": _last_q(records, record["step"])}
+            for record in sorted(records, key=lambda record: record["step"])
+            if "score" in record
+        ]
+
+
+def _last_q(records: Sequence[Record], step: int) -> float | None:
+    """As it was logged last at or before a step."""
+    logged = [record for record in records if "q" in record and record["step"] <= step]
+    q: float | None = max(logged, key=lambda record: record["step"])["q"] if logged else None
+    return q
+
+
+class Leftover:
+    """The evaluations of a group that another process has trained, here or elsewhere: plays them.
+
+    folder: with the group's metrics, and the evaluations
+    runs: how many the group has
+    steps: of all its evaluations
+    """
+
+    def __init__(self, folder: Path, judge: EvaluateLater, runs: int, steps: Sequence[int]) -> None:
+        self._log = JsonLines(folder, float("inf"))
+        missing = {*steps} - self._log.evaluated - {step for step, _ in kept_in(folder)}
+        if missing:
+            raise DataError(
+                f"{folder} has no evaluation of step {min(missing):,}, neither played (metrics.jsonl) nor to be played "
+                f"(evaluation-{min(missing):012d}.npz): bring it from where the group was trained, or remove "
+                f"{folder.parent} to train it again"
+            )
+        self._records: list[list[Record]] = [[] for _ in range(runs)]
+        self._note(self._log.kept)
+        self._evaluations = Evaluations(judge, True, folder)
+        self._evaluations.resume(float("inf"), self._log.evaluated)
+
+    @property
+    def ready(self) -> bool:
+        return not self._evaluations.under_way
+
+    def records(self) -> list[list[Record]]:
+        """Wait for the evaluations; what was logged of each run."""
+        names = [own[0]["name"] for own in self._records]
+        try:
+            for step, figures in self._evaluations.finished(wait=True):
+                records = evaluation_records(step, figures, range(len(names)), names)
+                self._log.write(records)
+                self._note(records)
+        finally:
+            self.abandon()
+        return self._records
+
+    def abandon(self) -> None:
+        """Do not wait for them: they are kept."""
+        self._evaluations.close()
+        self._log.close()
+
+    def _note(self, records: list[Record]) -> None:
+        for record in records:
+            self._records[record["run"]].append(record)

@@ -1,0 +1,157 @@
+"""Evaluations that are left when a group is trained: nothing waits for them, and none is lost."""
+
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+for package in ("jax", "equinox", "optax", "gymnasium", "tyro"):
+    pytest.importorskip(package)
+
+from tests.experiments.paper.small import STEPS, figures, options
+
+from rewind.cli import main
+from rewind.errors import DataError
+from rewind.experiments.paper import job
+from rewind.experiments.paper.ahead import GroupAhead
+from rewind.experiments.paper.clock import Deadline
+from rewind.experiments.paper.results import read_jsonl, read_rows
+from rewind.experiments.paper.runner import Runner
+from rewind.experiments.paper.work import begun, is_trained, work_folder
+from rewind.training.evaluations import kept_in
+
+OPTIONS = options()
+TAKE = Path(__file__).parents[3] / "tools" / "take_evaluations.sh"
+
+
+def test_the_next_group_is_trained_while_the_last_evaluations_of_one_are_played(
+    tmp_path, runs, whole, beside, monkeypatch
+):
+    second_began, order = threading.Event(), []
+
+    class Patient(job.Scorer):
+        def order(self, group, step):
+            if order.count(STEPS):
+                second_began.set()
+            order.append(step)
+            return super().order(group, step)
+
+        def play(self, order):
+            assert order["step"] < STEPS or second_began.wait(60)
+            return super().play(order)
+
+    monkeypatch.setattr(job, "Scorer", Patient)
+    Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert order == [100, 200, 300, 400] * 2 and second_began.is_set()
+    assert figures(tmp_path) == figures(whole) and not begun(tmp_path)
+
+
+class Endless(job.Scorer):
+    """Nobody comes back from its last evaluation."""
+
+    def play(self, order):
+        return super().play(order) if order["step"] < STEPS else threading.Event().wait(60)
+
+
+@pytest.fixture
+def left(tmp_path, runs, beside, monkeypatch, capsys):
+    """A folder with a group that is trained, whose last evaluation was not over when the time was."""
+
+    def soon(trained, deadline):
+        trained.abandon()
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "Scorer", Endless)
+        patch.setattr(GroupAhead, "wait", soon)
+        Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
+    (folder,) = (tmp_path / "work").glob("*/")
+    assert (folder / "trained.json").exists() and not list(folder.glob("*/*.checkpoint"))
+    assert kept_in(folder / "group-0")[-1][0] == STEPS and not read_rows(tmp_path)
+    assert "all runs are finished" not in capsys.readouterr().out
+    return tmp_path
+
+
+def test_a_trained_group_needs_nothing_but_its_folder_to_be_finished(left, runs, whole, monkeypatch, capsys):
+    """It may have been trained elsewhere: no data, no device."""
+
+    def gone(*arguments):
+        raise AssertionError("data")
+
+    monkeypatch.undo()  # on a CPU
+    monkeypatch.setattr(job, "load", gone)
+    job.load_data.cache_clear()
+    main(["paper", "finish", "--out", str(left), "--jsonl", str(left / "rows.jsonl")])
+    said = capsys.readouterr().out
+    assert "trained; playing the evaluations that are left" in said and "all runs are finished" in said
+    wanted = [each for each in figures(whole) if each["run"] in {spec.run for spec in runs[:3]}]
+    assert figures(left) == wanted and not begun(left) and len(read_jsonl(left / "rows.jsonl")) == len(wanted)
+    main(["paper", "finish", "--out", str(left)])
+    assert "no trained group" in capsys.readouterr().out
+
+
+def test_what_is_left_can_be_brought_home_in_pieces(left, runs, whole, tmp_path_factory, monkeypatch):
+    monkeypatch.undo()
+    home, pieces = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("pieces")
+    (home / "work").mkdir()
+    for call in range(20):
+        command = [TAKE, left, pieces / str(call), "3", "8192"]  # not enough for all at once
+        taken = subprocess.run(command, check=True, capture_output=True, text=True)
+        if "evaluation-" not in taken.stdout:
+            break
+        assert len(list((pieces / str(call)).iterdir())) <= 3
+        joined = b"".join(path.read_bytes() for path in sorted((pieces / str(call)).iterdir()))
+        subprocess.run(["tar", "x", "-C", home / "work"], input=joined, check=True)
+    assert call > 1
+    main(["paper", "finish", "--out", str(home)])
+    assert figures(home) == [each for each in figures(whole) if each["run"] in {spec.run for spec in runs[:3]}]
+
+
+def test_an_evaluation_that_was_not_brought_along_is_named(left, runs):
+    (_, path) = kept_in(work_folder(left, runs[:3]) / "group-0")[-1]
+    path.unlink()
+    with pytest.raises(DataError, match=f"no evaluation of step {STEPS}, .* bring it from where the group was trained"):
+        Runner(left, runs[:3], Deadline(), OPTIONS).run()
+
+
+def test_evaluations_that_were_left_are_played_while_the_next_group_is_trained(left, runs, whole, monkeypatch):
+    began, order = threading.Event(), []
+
+    class Patient(job.Scorer):
+        def order(self, group, step):
+            began.set()
+            return super().order(group, step)
+
+        def play(self, order_):
+            assert began.wait(60)
+            order.append(int(order_["step"]))
+            return super().play(order_)
+
+    monkeypatch.setattr(job, "Scorer", Patient)
+    Runner(left, runs, Deadline(), replace(OPTIONS, device="gpu")).run()
+    assert began.is_set() and sorted(order)[:1] == [100]
+    assert figures(left) == figures(whole)
+
+
+def test_time_that_is_over_ends_the_wait_for_evaluations(tmp_path, runs, beside, monkeypatch, capsys):
+    monkeypatch.setattr(job, "Scorer", Endless)
+    begin = time.monotonic()
+    Runner(tmp_path, runs[:3], Deadline(20), OPTIONS).run()
+    assert time.monotonic() - begin < 40
+    assert "the next call plays the evaluations that are left" in capsys.readouterr().out
+    assert [is_trained(work_folder(tmp_path, group)) for group in begun(tmp_path)] == [True]
+
+
+def test_ctrl_c_while_evaluations_are_waited_for_loses_none(tmp_path, runs, whole, beside, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "Scorer", Endless)
+        patch.setattr(GroupAhead, "wait", lambda *given: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert sorted(map(len, begun(tmp_path))) == [3, 3] and not read_rows(tmp_path)
+    Runner(tmp_path, runs, Deadline(), OPTIONS).run()
+    assert figures(tmp_path) == figures(whole)
