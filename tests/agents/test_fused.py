@@ -19,7 +19,7 @@ from rewind.training.table import Table
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
-SIZES = [([14, 64, 64, 1], 2), ([37, 128, 128, 8], None)]
+SIZES = [([14, 64, 64, 1], 2), ([29, 128, 128, 8], None), ([80, 64, 64, 8], None)]  # the last too wide to be kept
 
 
 @pytest.fixture

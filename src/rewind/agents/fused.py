@@ -1,16 +1,16 @@
 """Networks of two hidden layers as one kernel forward and two backward, for NVIDIA GPUs (Pallas, Triton).
 
 Written one operation at a time, an update spends most of its time moving hidden activations to memory and back. Here
-they stay on the chip, but for the second layer, which is kept for the way back. The first layer is computed `CHUNK`
-units at a time, and again on the way back, since that is cheaper than keeping it:
+they stay on the chip, but for the second layer, which is kept for the way back, where the first one is computed again:
 
-    forward      h1_k = relu(x W1_k + b1_k)        h2 = relu(sum_k h1_k W2_k + b2)        y = h2 W3 + b3
+    forward      h1 = relu(x W1 + b1)              h2 = relu(h1 W2 + b2)                  y = h2 W3 + b3
     head         g2 = [h2 > 0] dy W3'              dW3 = h2' dy
     backward     g1_k = [h1_k > 0] g2 W2_k'        dW2_k = h1_k' g2                       dW1_k = x' g1_k
                                                                                           dx = sum_k g1_k W1_k'
 
-A program of the first kernel takes `ROWS` rows through a whole network. One of the others takes all rows for `CHUNK`
-units k of a layer, and sums the gradients of their weights on the chip.
+A program of the first kernel takes all rows, `ROWS` at a time, through a network whose weights it keeps in shared
+memory; where inputs and outputs leave no room for them (`ROOM`), `ROWS_WIDE` rows, reading the weights as it goes. One
+of the others takes all rows for `CHUNK` units k of a layer, and sums the gradients of their weights on the chip.
 
 Products are of bfloat16 numbers, summed in float32, as JAX has it on a TPU; gradients of the two large matrices are
 handed over as bfloat16 too. Parameters, biases, outputs and what the optimiser keeps are float32.
@@ -30,10 +30,13 @@ from jax.experimental.pallas import triton as gpu
 Array = jax.Array
 Params = tuple[Array, ...]  # w1 (nets, in, hidden), b1 (nets, hidden), w2, b2, w3 (nets, hidden, out), b3
 
-ROWS, ROWS_BACK, ROWS_HEAD = 64, 128, 64  # of a batch, at a time
-CHUNK = 64  # units of the first layer, at a time
+ROWS, ROWS_BACK, ROWS_HEAD = 128, 128, 64  # of a batch, at a time
+CHUNK = 64  # units of a hidden layer, at a time
+ROWS_WIDE = 64  # likewise, of a network that is too wide to be kept in shared memory
 SMALLEST, WIDEST = 16, 128  # inputs and outputs are padded to a power of two between these
-WARPS, WARPS_BACK, STAGES = 4, 8, 2
+ROOM = 64  # for them together, in shared memory; a single output takes none
+WARPS, WARPS_WIDE, WARPS_HEAD = 8, 4, 4
+STAGES, STAGES_BACK = 2, 2
 PRODUCT = jnp.bfloat16
 
 
@@ -88,16 +91,19 @@ def _padded(params: Params) -> Params:
     return _wide(w1, 1).astype(PRODUCT), b1, w2.astype(PRODUCT), b2, w3, b3
 
 
+def _width(size: int) -> int:
+    return max(SMALLEST, pl.next_power_of_2(size))
+
+
 def _wide(array: Array, axis: int) -> Array:
     """Padded along one axis with zeros."""
-    size = array.shape[axis]
-    more = max(SMALLEST, pl.next_power_of_2(size)) - size
+    more = _width(array.shape[axis]) - array.shape[axis]
     return jnp.pad(array, [(0, more if each == axis else 0) for each in range(array.ndim)])
 
 
-def _of_net(array: Array) -> pl.BlockSpec:
+def _of_net(array: Any) -> pl.BlockSpec:
     """All of one network's share."""
-    return pl.BlockSpec((None, *array.shape[1:]), lambda net, _: (net, *(0,) * (array.ndim - 1)))
+    return pl.BlockSpec((None, *array.shape[1:]), lambda net, *_: (net, *(0,) * (len(array.shape) - 1)))
 
 
 def _chunk_of(array: Array) -> pl.BlockSpec:
@@ -111,7 +117,7 @@ def _shape(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _call(kernel: Any, name: str, warps: int, interpret: bool, **shapes: Any) -> Any:
-    params = gpu.CompilerParams(num_warps=warps, num_stages=STAGES)
+    params = gpu.CompilerParams(num_warps=warps, num_stages=STAGES_BACK if name == "mlp_backward" else STAGES)
     return pl.pallas_call(kernel, compiler_params=params, interpret=interpret, name=name, **shapes)
 
 
@@ -122,18 +128,36 @@ def _forward(params: Params, x: Array, keep: bool, interpret: bool) -> tuple[Arr
     """The outputs, and the second hidden layer where it is to be kept."""
     nets, _, units = params[0].shape
     made = [(params[5].shape[-1], jnp.float32), *([(units, PRODUCT)] if keep else [])]
+    shapes = [_shape((nets, len(x), width), dtype) for width, dtype in made]
+    kept_weights = x.shape[1] + made[0][0] * (made[0][0] > 1) <= ROOM
+    rows, kernel, warps = (len(x), _forward_kernel, WARPS) if kept_weights else (ROWS_WIDE, _wide_kernel, WARPS_WIDE)
     call = _call(
-        _forward_kernel, "mlp_forward", WARPS, interpret,
-        grid=(nets, len(x) // ROWS),
-        in_specs=[pl.BlockSpec((ROWS, x.shape[1]), lambda net, tile: (tile, 0)), *map(_of_net, params)],
-        out_specs=[pl.BlockSpec((None, ROWS, width), lambda net, tile: (net, tile, 0)) for width, _ in made],
-        out_shape=[_shape((nets, len(x), width), dtype) for width, dtype in made],
+        kernel, "mlp_forward", warps, interpret,
+        grid=(nets, len(x) // rows),
+        in_specs=[pl.BlockSpec((rows, x.shape[1]), lambda net, tile: (tile, 0)), *map(_of_net, params)],
+        out_specs=[pl.BlockSpec((None, rows, width), lambda net, tile: (net, tile, 0)) for width, _ in made],
+        out_shape=shapes,
     )  # fmt: skip
     y, *kept = call(x, *params)
     return y, kept[0] if keep else None
 
 
-def _forward_kernel(x_ref: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any, y_ref: Any, *kept: Any) -> None:
+def _forward_kernel(
+    x_ref: Any, w1_ref: Any, b1: Any, w2_ref: Any, b2: Any, w3: Any, b3: Any, y_ref: Any, *kept: Any
+) -> None:
+    w1, w2 = w1_ref[:, :], w2_ref[:, :]  # read once
+
+    def play(tile: Any, carry: Any) -> Any:
+        rows = pl.ds(tile * ROWS, ROWS)
+        h1 = jax.nn.relu(_dot(x_ref[rows, :], w1) + b1[:][None, :])
+        h2 = jax.nn.relu(_dot(h1.astype(PRODUCT), w2) + b2[:][None, :])
+        _hand_out(h2, rows, w3, b3, y_ref, *kept)
+        return carry
+
+    jax.lax.fori_loop(0, x_ref.shape[0] // ROWS, play, 0)
+
+
+def _wide_kernel(x_ref: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3: Any, y_ref: Any, *kept: Any) -> None:
     x = x_ref[:, :]
 
     def add(k: Any, total: Array) -> Array:
@@ -141,14 +165,18 @@ def _forward_kernel(x_ref: Any, w1: Any, b1: Any, w2: Any, b2: Any, w3: Any, b3:
         h1 = jax.nn.relu(_dot(x, w1[:, units]) + b1[units][None, :])
         return total + _dot(h1.astype(PRODUCT), w2[units, :])
 
-    total = jax.lax.fori_loop(0, w1.shape[1] // CHUNK, add, jnp.zeros((ROWS, w2.shape[1]), jnp.float32))
-    h2 = jax.nn.relu(total + b2[:][None, :])
+    total = jax.lax.fori_loop(0, w1.shape[1] // CHUNK, add, jnp.zeros((len(x), w2.shape[1]), jnp.float32))
+    _hand_out(jax.nn.relu(total + b2[:][None, :]), pl.ds(0, len(x)), w3, b3, y_ref, *kept)
+
+
+def _hand_out(h2: Array, rows: Any, w3: Any, b3: Any, y_ref: Any, *kept: Any) -> None:
+    """Through the last layer; and h2 itself where it is kept."""
     for ref in kept:
-        ref[:, :] = h2.astype(PRODUCT)
-    if y_ref.shape[1] == 1:
-        y_ref[:, 0] = (h2 * w3[:, 0][None, :]).sum(1) + b3[0]
+        ref[rows, :] = h2.astype(PRODUCT)
+    if y_ref.shape[1] == 1:  # one output is no product
+        y_ref[rows, 0] = (h2 * w3[:, 0][None, :]).sum(1) + b3[0]
     else:
-        y_ref[:, :] = _dot(h2, w3[:, :]) + b3[:][None, :]
+        y_ref[rows, :] = _dot(h2.astype(PRODUCT), w3[:, :].astype(PRODUCT)) + b3[:][None, :]
 
 
 # Backward
@@ -163,7 +191,7 @@ def _head(w3: Array, hidden: Array, dy: Array, of_params: bool, interpret: bool)
         specs += [pl.BlockSpec((None, CHUNK), lambda net, k: (net, k)), _chunk_of(w3)]
         shapes += [_shape((nets, units), jnp.float32), _shape(w3.shape, jnp.float32)]
     call = _call(
-        _head_kernel, "mlp_head", WARPS, interpret,
+        _head_kernel, "mlp_head", WARPS_HEAD, interpret,
         grid=(nets, units // CHUNK),
         in_specs=[_chunk_of(w3), specs[0], _of_net(dy)],
         out_specs=specs,
@@ -173,17 +201,17 @@ def _head(w3: Array, hidden: Array, dy: Array, of_params: bool, interpret: bool)
 
 
 def _head_kernel(w3_ref: Any, h2_ref: Any, dy_ref: Any, g2_ref: Any, *of_params: Any) -> None:
-    w3 = w3_ref[:, :]
-    alone = w3.shape[1] == 1  # one output is no product
+    alone = w3_ref.shape[1] == 1
+    product = jnp.float32 if alone else PRODUCT
+    w3 = w3_ref[:, :].astype(product)
 
     def add(tile: Any, sums: Any) -> Any:
         rows = pl.ds(tile * ROWS_HEAD, ROWS_HEAD)
-        h2, dy = h2_ref[rows, :], dy_ref[rows, :]
+        h2, dy = h2_ref[rows, :], dy_ref[rows, :].astype(product)
         g2 = jnp.where(h2 > 0, dy * w3.T if alone else _dot(dy, w3.T), 0.0)
         g2_ref[rows, :] = g2.astype(PRODUCT)
         if not of_params:
             return sums
-        h2 = h2.astype(jnp.float32)
         dw3 = (h2 * dy).sum(0)[:, None] if alone else _dot(h2.T, dy)
         return sums[0] + g2.sum(0), sums[1] + dw3
 
@@ -199,7 +227,7 @@ def _backward(params: Params, x: Array, g2: Array, of_params: bool, of_x: bool, 
     nets, inputs, units = params[0].shape
     rows, chunks = len(x), units // CHUNK
     # Half as many at a time where more would not fit into shared memory.
-    tile_rows, warps = (ROWS_BACK, WARPS_BACK) if inputs <= 64 and not of_x else (ROWS_BACK // 2, WARPS_BACK // 2)
+    tile_rows, warps = (ROWS_BACK // 2, WARPS // 2) if of_x or inputs > 64 else (ROWS_BACK, WARPS)
     specs: list[pl.BlockSpec] = []
     shapes: list[Any] = []
     if of_x:

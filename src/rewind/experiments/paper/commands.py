@@ -35,8 +35,8 @@ class Chosen:
     """A file like the package's definitions.toml instead of it."""
     group_minutes: float = 25.0
     """What one group may take on the device by the estimate. A shorter --budget makes smaller groups by itself."""
-    runs_per_group: int = 144
-    """Runs trained together, at most."""
+    runs_per_group: int = 132
+    """Runs trained together, at most; an H200 has so many multiprocessors."""
 
     def read(self) -> tuple[Definitions, dict[str, list[RunSpec]]]:
         """The definitions, and the wanted runs by table."""
