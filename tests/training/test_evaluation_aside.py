@@ -115,7 +115,7 @@ def test_a_policy_that_acts_in_its_own_way_is_evaluated_in_place(data, beside):
     assert networks_of(group) is None and scorer().order(group, 20) is None
     evaluations = Evaluations(scorer(), True, None)
     evaluations.begin(group)
-    assert not evaluations.under_way
+    assert not evaluations.left
     np.testing.assert_equal(dict(evaluations.finished(wait=False)), {0: scorer()(group, 0)})
 
 

@@ -108,8 +108,9 @@ class Evaluations:
                 self._play(own, read_order(path), path)
 
     @property
-    def under_way(self) -> bool:
-        return any(not each.done.done() for each in self._under_way)
+    def left(self) -> int:
+        """How many are not over."""
+        return sum(not each.done.done() for each in self._under_way)
 
     @property
     def unkept(self) -> bool:

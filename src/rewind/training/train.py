@@ -208,9 +208,9 @@ class Ahead:
         self._session, self._courses = session, courses
 
     @property
-    def ready(self) -> bool:
-        """Whether `finish` has nothing to wait for."""
-        return not self._courses[-1].evaluations.under_way
+    def left(self) -> int:
+        """Evaluations that `finish` has to wait for."""
+        return self._courses[-1].evaluations.left
 
     @property
     def waited(self) -> float:

@@ -148,6 +148,13 @@ def test_time_is_kept_for_an_evaluation_that_training_waits_for(tmp_path):
     assert clock.order(group, 997) is None  # this judge cannot be put off
 
 
+def test_a_call_trains_no_more_groups_than_it_may(tmp_path, runs, capsys):
+    for done in (1, 2):
+        Runner(tmp_path, runs, Deadline(), replace(OPTIONS, groups=1)).run()
+        assert len({each["group"] for each in read_rows(tmp_path)}) == done
+        assert ("1 group of this call: done" in capsys.readouterr().out) == (done == 1)
+
+
 def test_an_error_that_is_not_about_the_folder_costs_no_checkpoint(tmp_path, runs, monkeypatch):
     Runner(tmp_path, runs[:3], Impatient(2), OPTIONS).run()
     before = list((tmp_path / "work").glob("*/*/*.checkpoint"))

@@ -41,8 +41,13 @@ class GroupAhead:
     waited: float | None = None
 
     @property
+    def left(self) -> int:
+        """Evaluations that are not over."""
+        return self.rest.left
+
+    @property
     def ready(self) -> bool:
-        return self.rest.ready
+        return not self.left
 
     def wait(self, deadline: Deadline) -> bool:
         """Until its evaluations are over; False: the time was before them, and what is left is kept in its folder."""
@@ -114,8 +119,9 @@ class Leftover:
         self._evaluations.resume(float("inf"), self._log.evaluated)
 
     @property
-    def ready(self) -> bool:
-        return not self._evaluations.under_way
+    def left(self) -> int:
+        """Evaluations that are not over."""
+        return self._evaluations.left
 
     def records(self) -> list[list[Record]]:
         """Wait for the evaluations; what was logged of each run."""

@@ -57,6 +57,8 @@ class PaperRun(Chosen):
 
     budget: str | None = None
     """How long this call may take, all in all: 9m, 1h30m. Default: until all is done."""
+    groups: int | None = None
+    """How many groups this call may train. Default: as many as there is time for."""
     checkpoint_minutes: float = 2.0
     """Minutes between checkpoints: what a killed process loses at most."""
     device: str | None = None
@@ -71,6 +73,8 @@ class PaperRun(Chosen):
     """Only show the groups that would be trained."""
 
     def run(self) -> None:
+        if self.groups is not None and self.groups < 1:
+            raise UsageError(f"--groups is {self.groups}; expected 1 or more")
         if self.dry_run:
             self._show()
             return

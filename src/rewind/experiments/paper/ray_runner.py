@@ -65,7 +65,7 @@ class RayRunner(Runner):
             away = {spec for group in self.flying.values() for spec in group}
             left = [spec for spec in self.left if spec not in away]
             group = self.begun_group(left)
-            if not left or self.too_late(group or left[:1]):
+            if not left or self.started >= self.options.groups or self.too_late(group or left[:1]):
                 break
             group = group or self.new_group(left)
             if not group:

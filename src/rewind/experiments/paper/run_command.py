@@ -23,7 +23,8 @@ def run_paper(command: PaperRun) -> None:
     deadline = _deadline(command.budget)
     definitions, wanted = command.read()
     job = JobOptions(definitions.defaults.points, command.checkpoint_minutes, command.device, fused=command.fused)
-    options = RunnerOptions(command.group_minutes * 60, command.runs_per_group, "gpu", job, command.jsonl)
+    groups = float("inf") if command.groups is None else command.groups
+    options = RunnerOptions(command.group_minutes * 60, command.runs_per_group, groups, "gpu", job, command.jsonl)
     runs = in_order(wanted)
     if command.ray is not None:
         from rewind.experiments.paper.ray_runner import RayRunner

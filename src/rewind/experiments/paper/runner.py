@@ -29,12 +29,14 @@ class RunnerOptions:
 
     group_seconds: what a group may take by the estimate
     runs_per_group: at most
+    groups: that are trained in this call, at most
     device: of the estimates, as in the results
     jsonl: after every group, all rows that have not been folded go to this file too
     """
 
     group_seconds: float = 8 * 60.0
     runs_per_group: int = 132  # multiprocessors of an H200, each of which takes a network of the fused kernels
+    groups: float = float("inf")
     device: str = "gpu"
     job: JobOptions = field(default_factory=JobOptions)
     jsonl: Path | None = None
@@ -49,7 +51,7 @@ class Runner:
     def __init__(self, out: Path, wanted: Sequence[RunSpec], deadline: Deadline, options: RunnerOptions) -> None:
         self.out, self.wanted, self.deadline, self.options = out, list(wanted), deadline, options
         self.index = Index()
-        self.started = 0  # groups of this call
+        self.started = 0  # groups that this call has trained, or trains
         self.refused: dict[str, str] = {}  # data sets that cannot be had, and why
         self.failed: set[str] = set()  # runs of groups that ended in an error
         self.behind: list[GroupAhead] = []  # groups that are trained: their last evaluations are under way
@@ -85,7 +87,8 @@ class Runner:
             say("the time is over; the next call goes on from here")
             return False
         if trained.waited is not None:
-            say(f"trained; planning waited for the device in {trained.waited:.0%} of the time")
+            left = f"; {trained.left} evaluations are to be played" if trained.left else ""
+            say(f"trained; planning waited for the device in {trained.waited:.0%} of the time{left}")
         self.behind.append(trained)
         if trained.waited is None and self.options.device.startswith("cpu"):
             self._wait()  # evaluations that were left would share the cores with the next group
@@ -144,6 +147,9 @@ class Runner:
             group = self.begun_group(left)
             if self._is_trained(group):
                 return group
+            if self.started >= self.options.groups:
+                say(f"{self.started} group{'s' if self.started > 1 else ''} of this call: done")
+                break
             if self.too_late(group or left[:1]):
                 break
             chosen = group or self.new_group(left)
@@ -198,10 +204,10 @@ class Runner:
         return []
 
     def announce(self, group: Group) -> None:
-        self.started += 1
         if self._is_trained(group):
             say(f"{named_sets(group)}, {in_words(group)}: trained; playing the evaluations that are left")
             return
+        self.started += 1
         minutes = self._estimate().seconds(group[0], len(group)) / 60
         how = "going on" if (work_folder(self.out, group) / "config.json").exists() else "training"
         say(f"{how}: {named_sets(group)}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
