@@ -26,6 +26,7 @@ from rewind.training import Stopped, make_runs, train
 from rewind.training.course import Course
 from rewind.training.evaluations import Evaluations, kept_in
 from rewind.training.group import Group
+from rewind.training.log import JsonLines
 from rewind.training.scoring import Scorer, Telling, acting, networks_of
 
 ROOT = Path(__file__).parents[2]
@@ -116,7 +117,8 @@ def test_a_policy_that_acts_in_its_own_way_is_evaluated_in_place(data, beside):
     evaluations = Evaluations(scorer(), True, None)
     evaluations.begin(group)
     assert not evaluations.left
-    np.testing.assert_equal(dict(evaluations.finished(wait=False)), {0: scorer()(group, 0)})
+    (played,) = evaluations.finished(wait=False)
+    np.testing.assert_equal(played.figures, scorer()(group, 0))
 
 
 def test_an_environment_that_only_this_process_knows_is_played_here(data, beside, capfd):
@@ -262,6 +264,38 @@ def test_what_was_left_is_played_as_it_was_to_be(data, beside, tmp_path):
         train(data, runs_of(data), Scorer("rewind/PointMaze-umaze-v0", 3), out=tmp_path, resume=True, **QUIET)
 
 
+def test_an_evaluation_of_which_only_a_part_was_logged_is_played_again(data, beside, tmp_path):
+    with pytest.raises(Stopped):
+        train(data, runs_of(data), endless(), out=tmp_path, stop=stopping(2), **QUIET)
+    log = tmp_path / "group-0" / "metrics.jsonl"
+    torn = json.dumps({"run": 0, "name": "x", "step": 20, "score": 77.0}) + '\n{"run": 1, "na'
+    log.write_text(log.read_text() + torn)
+    resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
+    whole = train(data, runs_of(data), scorer(), **QUIET)
+    np.testing.assert_allclose(sorted(scores(resumed)), sorted(scores(whole)), atol=1e-4)
+
+
+def test_an_evaluation_that_could_not_be_logged_stays_kept(data, beside, tmp_path, monkeypatch):
+    def full(self, records):
+        return "score" not in records[0] and write(self, records)
+
+    write = JsonLines.write
+    with monkeypatch.context() as patch:
+        patch.setattr(JsonLines, "write", full)
+        train(data, runs_of(data), scorer(), out=tmp_path, **QUIET)
+    assert [step for step, _ in kept_in(tmp_path / "group-0")] == [20, 40, 60]
+    resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
+    assert sorted(step for step, _, _ in scores(resumed)) == [20, 20, 40, 40, 60, 60]
+
+
+def test_a_signal_ends_the_wait_for_the_last_evaluations(data, beside, tmp_path, monkeypatch):
+    monkeypatch.setattr(Endless, "signals", 1)
+    with pytest.raises(Stopped, match="while the last evaluations were played"):
+        train(data, runs_of(data), endless(), out=tmp_path, **{**QUIET, "evaluate_at": ()})
+    resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **{**QUIET, "evaluate_at": ()})
+    assert [step for step, _, _ in scores(resumed)] == [60, 60]
+
+
 PROGRAM = """
 import sys
 from types import SimpleNamespace
@@ -271,7 +305,7 @@ from tests.training.test_evaluation_aside import QUIET, Endless, endless, runs_o
 evaluations.current_device = lambda: SimpleNamespace(platform="gpu")
 Endless.signals = 2
 data = wander("umaze", 20, horizon=30)
-train(data, runs_of(data), endless(), **{**QUIET, "evaluate_at": (40,)})
+train(data, runs_of(data), endless(), **{**QUIET, "evaluate_at": ()})
 """
 
 
@@ -284,10 +318,14 @@ def test_a_second_ctrl_c_does_not_wait_for_an_evaluation_that_is_not_kept():
     assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
 
 
-@pytest.mark.parametrize(("unkept", "minutes", "due"), [(False, 1.5, True), (True, 1.5, False), (True, 2.5, True)])
-def test_a_checkpoint_is_put_off_while_an_evaluation_would_be_lost(unkept, minutes, due):
+@pytest.mark.parametrize(
+    ("folder", "unkept", "minutes", "due"),
+    [("x", False, 1.5, True), ("x", True, 1.5, False), ("x", True, 2.5, True), (None, True, 2.5, False)],
+)
+def test_a_checkpoint_is_put_off_while_an_evaluation_would_be_lost(folder, unkept, minutes, due):
     course = SimpleNamespace(
         options=SimpleNamespace(checkpoint_minutes=1.0),
+        folder=folder,
         evaluations=SimpleNamespace(unkept=unkept),
         _saved_at=time.monotonic() - 60 * minutes,
     )

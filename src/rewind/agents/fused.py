@@ -35,8 +35,7 @@ CHUNK = 64  # units of a hidden layer, at a time
 ROWS_WIDE = 64  # likewise, of a network that is too wide to be kept in shared memory
 SMALLEST, WIDEST = 16, 128  # inputs and outputs are padded to a power of two between these
 ROOM = 64  # for them together, in shared memory; a single output takes none
-WARPS, WARPS_WIDE, WARPS_HEAD = 8, 4, 4
-STAGES, STAGES_BACK = 2, 2
+WARPS, WARPS_WIDE, WARPS_HEAD, STAGES = 8, 4, 4, 2
 PRODUCT = jnp.bfloat16
 
 
@@ -91,19 +90,16 @@ def _padded(params: Params) -> Params:
     return _wide(w1, 1).astype(PRODUCT), b1, w2.astype(PRODUCT), b2, w3, b3
 
 
-def _width(size: int) -> int:
-    return max(SMALLEST, pl.next_power_of_2(size))
-
-
 def _wide(array: Array, axis: int) -> Array:
     """Padded along one axis with zeros."""
-    more = _width(array.shape[axis]) - array.shape[axis]
+    size = array.shape[axis]
+    more = max(SMALLEST, pl.next_power_of_2(size)) - size
     return jnp.pad(array, [(0, more if each == axis else 0) for each in range(array.ndim)])
 
 
-def _of_net(array: Any) -> pl.BlockSpec:
+def _of_net(array: Array) -> pl.BlockSpec:
     """All of one network's share."""
-    return pl.BlockSpec((None, *array.shape[1:]), lambda net, *_: (net, *(0,) * (len(array.shape) - 1)))
+    return pl.BlockSpec((None, *array.shape[1:]), lambda net, _: (net, *(0,) * (array.ndim - 1)))
 
 
 def _chunk_of(array: Array) -> pl.BlockSpec:
@@ -117,7 +113,7 @@ def _shape(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _call(kernel: Any, name: str, warps: int, interpret: bool, **shapes: Any) -> Any:
-    params = gpu.CompilerParams(num_warps=warps, num_stages=STAGES_BACK if name == "mlp_backward" else STAGES)
+    params = gpu.CompilerParams(num_warps=warps, num_stages=STAGES)
     return pl.pallas_call(kernel, compiler_params=params, interpret=interpret, name=name, **shapes)
 
 

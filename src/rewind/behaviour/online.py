@@ -193,7 +193,7 @@ class Online:
         plan, learners = self.plan, self.learners
         begun = saved = time.monotonic()
         bar = steps_bar(f"{plan.task}, {len(plan.seeds)} runs", plan.steps, self.step)
-        curve = JsonLines(self.out, self.step, "curve.jsonl")
+        curve = JsonLines(self.out, self.step, len(plan.seeds), "curve.jsonl")
         actors = learners.actors()
         metrics: dict[str, Any] = {}
         with closing(bar), closing(curve), stop_signals() as stop:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rewind.training.train import Session
 
 
+LOOK = 0.05  # seconds between two looks whether evaluations are over
 SLACK = 0.1  # of the range that Q can have: so far beyond it is no error of estimation
 
 
@@ -61,7 +62,7 @@ class Course:
 
     def _open_sinks(self, folder: Path) -> list[Sink]:
         names = {number: self.session.runs[number].name for number in self.group.numbers}
-        lines = JsonLines(folder, self.group.step)
+        lines = JsonLines(folder, self.group.step, len(names))
         for record in lines.kept:
             self.session.records[record["run"]].append(record)
         self.evaluations.resume(self.group.step, lines.evaluated)
@@ -95,7 +96,7 @@ class Course:
                 if stopping or (group.step < total and self._checkpoint_due()):
                     self._log_blocks(unlogged, bar, keep=0)
                     # What is not kept must be logged: a resumed run does not evaluate again what is before it.
-                    self._log_evaluations(bar, wait=self.evaluations.unkept)
+                    self._log_evaluations(bar, wait=self.folder is not None and self.evaluations.unkept)
                     self._save(must=stopping)
                 if stopping:
                     raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
@@ -110,14 +111,23 @@ class Course:
             bar.close()
 
     def finish(self) -> None:
-        """Wait for the evaluations under way, and save."""
+        """Wait for the evaluations under way, and save. A signal ends the wait, where they are kept."""
         try:
+            while self.look():
+                if self.session.stop and self.folder is not None and not self.evaluations.unkept:
+                    raise Stopped("stopped while the last evaluations were played" + self._where())
+                time.sleep(LOOK)
             self._log_evaluations(self._bar(False), wait=True)
             if self.unsaved and self.options.last_checkpoint:
                 self._save(must=False)
             self.group.feed()
         finally:
             self.close()
+
+    def look(self) -> int:
+        """Log the evaluations that are over; how many are not."""
+        self._log_evaluations(self._bar(False), wait=False)
+        return self.evaluations.left
 
     def close(self) -> None:
         """Nothing more is planned, evaluated or logged."""
@@ -166,11 +176,13 @@ class Course:
 
     def _log_evaluations(self, bar: Any, wait: bool) -> None:
         """Log those that are over; wait: until all are."""
-        for step, figures in self.evaluations.finished(wait):
-            names = [run.name for run in self.group.runs]
-            self._log(evaluation_records(step, figures, self.group.numbers, names), bar)
+        names = [run.name for run in self.group.runs]
+        for played in self.evaluations.finished(wait):
+            if self._log(evaluation_records(played.step, played.figures, self.group.numbers, names), bar):
+                played.forget()
 
-    def _log(self, records: list[Record], bar: Any) -> None:
+    def _log(self, records: list[Record], bar: Any) -> bool:
+        """Whether all sinks have them."""
         for record in records:
             self.session.records[record["run"]].append(record)
             if record.get("alive") is False and record["run"] not in self.dead:
@@ -178,11 +190,11 @@ class Course:
                 name = f"run {record['run']} ({record['name']})"
                 bar.write(f"rewind: {name} is no longer finite at step {record['step']:,}: it stays as it was before")
             self._watch(record, bar)
-        for sink in self.sinks:
-            sink.write(records)
+        written = [sink.write(records) for sink in self.sinks]
         scores = [record["score"] for record in records if record.get("score") is not None]
         if scores:
             bar.set_postfix_str(f"score {np.mean(scores):.1f}")
+        return all(written)
 
     def _watch(self, record: Record, bar: Any) -> None:
         """Say once of a run that its Q is beyond what rewards can add up to: no simulator is needed to see that."""
@@ -204,6 +216,8 @@ class Course:
 
     def _checkpoint_due(self) -> bool:
         """It is put off, up to twice as long, while it would have to wait for evaluations that are not kept."""
+        if self.folder is None:
+            return False
         minutes = self.options.checkpoint_minutes * (2 if self.evaluations.unkept else 1)
         return time.monotonic() - self._saved_at >= 60 * minutes
 

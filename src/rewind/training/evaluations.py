@@ -68,6 +68,19 @@ class _UnderWay(NamedTuple):
     kept: Path | None
 
 
+class Played(NamedTuple):
+    """An evaluation that is over."""
+
+    step: int
+    figures: Figures
+    kept: Path | None
+
+    def forget(self) -> None:
+        """It is logged, and need not be kept any more."""
+        if self.kept is not None:
+            self.kept.unlink(missing_ok=True)
+
+
 class Evaluations:
     """Those of one group, in the order of their steps.
 
@@ -87,7 +100,8 @@ class Evaluations:
         if self._aside is not None and isinstance(self._evaluate, EvaluateLater):
             order = self._evaluate.order(group, group.step)
         if order is not None:
-            self._play(group.step, order, self._keep(group.step, order))
+            kept = self._keep(group.step, order)
+            self._play(group.step, (lambda: order) if kept is None else partial(read_order, kept), kept)
             return
         done: Future[Figures] = Future()
         done.set_result(self._evaluate(group, group.step))
@@ -105,7 +119,7 @@ class Evaluations:
             if own > step or own in logged:
                 path.unlink()
             else:
-                self._play(own, read_order(path), path)
+                self._play(own, partial(read_order, path), path)
 
     @property
     def left(self) -> int:
@@ -114,29 +128,27 @@ class Evaluations:
 
     @property
     def unkept(self) -> bool:
-        """Whether something is under way that a process that ends now would lose."""
-        return any(each.kept is None and not each.done.done() for each in self._under_way)
+        """Whether there is something that is neither kept nor handed out to be logged."""
+        return any(each.kept is None for each in self._under_way)
 
-    def finished(self, wait: bool) -> Iterator[tuple[int, Figures]]:
-        """Steps and figures of those that are over, to be logged; wait: until all are."""
+    def finished(self, wait: bool) -> Iterator[Played]:
+        """Those that are over, to be logged and then forgotten; wait: until all are."""
         while self._under_way and (wait or self._under_way[0].done.done()):
             step, done, kept = self._under_way.pop(0)
-            yield step, done.result()
-            if kept is not None:
-                kept.unlink(missing_ok=True)
+            yield Played(step, done.result(), kept)
 
     def close(self) -> None:
         """Abandon what is not over."""
         if self._aside is not None:
             self._aside.close()
 
-    def _play(self, step: int, order: Order, kept: Path | None) -> None:
-        assert isinstance(self._evaluate, EvaluateLater)
+    def _play(self, step: int, order: Callable[[], Order], kept: Path | None) -> None:
+        judge: Any = self._evaluate  # an EvaluateLater
         done: Future[Figures] = Future()
         if self._aside is None:
-            done.set_result(self._evaluate.play(order))
+            done.set_result(judge.play(order()))
         else:
-            self._aside.play(partial(self._evaluate.play, order), done)
+            self._aside.play(lambda: judge.play(order()), done)
         self._under_way.append(_UnderWay(step, done, kept))
 
     def _keep(self, step: int, order: Order) -> Path | None:
@@ -164,8 +176,11 @@ def read_order(path: Path) -> Order:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}, an evaluation that is still to be played, is damaged: {error}") from error
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"{path}, an evaluation that is still to be played, is damaged: {error}; bring it again from where it was "
+            "made, or remove it to go on without this evaluation"
+        ) from error
 
 
 class _Abandoned(BaseException):
@@ -189,9 +204,10 @@ class _Aside:
             self._thread.start()
 
     def close(self) -> None:
-        if self._thread.ident is None:
+        ident = self._thread.ident
+        if ident is None or not self._thread.is_alive():
             return
-        thread, stop = ctypes.c_ulong(self._thread.ident), ctypes.py_object(_Abandoned)
+        thread, stop = ctypes.c_ulong(ident), ctypes.py_object(_Abandoned)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, stop)
         self._orders.put((dict, Future()))  # wakes it where it waits
         self._thread.join(PATIENCE)
@@ -202,5 +218,7 @@ class _Aside:
                 evaluation, done = self._orders.get()
                 try:
                     done.set_result(evaluation())
-                except Exception as error:
+                except _Abandoned:  # it is not over
+                    raise
+                except BaseException as error:
                     done.set_exception(error)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,41 +18,42 @@ Record = dict[str, Any]  # "run", "name", "step", and numbers
 
 
 class Sink(Protocol):
-    def write(self, records: Sequence[Record]) -> None: ...
+    def write(self, records: Sequence[Record]) -> bool:
+        """Whether they are there to stay."""
+
     def close(self) -> None: ...
 
 
 class JsonLines:
-    """One line per run and step in a file of the folder."""
+    """One line per run and step in a file of the folder.
 
-    def __init__(self, folder: Path, from_step: float, name: str = "metrics.jsonl") -> None:
+    runs: that write to it
+    kept: what a resumed run has logged before, up to `from_step`
+    evaluated: steps with the evaluation of every run among it; of one that was cut off, nothing is kept
+    """
+
+    def __init__(self, folder: Path, from_step: float, runs: int, name: str = "metrics.jsonl") -> None:
         self.path = folder / name
-        self.kept = self._forget_after(from_step)  # what a resumed run has logged before
+        before = self._read(from_step)
+        scored = Counter(record["step"] for record in before if "score" in record)
+        self.evaluated = {step for step, count in scored.items() if count == runs}
+        self.kept = [record for record in before if "score" not in record or record["step"] in self.evaluated]
+        with whole_file(self.path) as temporary:
+            temporary.write_text("".join(json.dumps(record) + "\n" for record in self.kept), encoding="utf-8")
         self._file = self.path.open("a", encoding="utf-8")
         self._failed = False
 
-    @property
-    def evaluated(self) -> set[int]:
-        """Steps whose evaluations are among them."""
-        return {record["step"] for record in self.kept if "score" in record}
-
-    def _forget_after(self, step: float) -> list[Record]:
-        """A resumed run writes what came after its checkpoint again."""
+    def _read(self, until: float) -> list[Record]:
+        """What was logged up to a step: a resumed run writes what came after its checkpoint again."""
         if not self.path.exists():
             return []
-        kept = []
+        found = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                break  # cut off in the middle of a line; nothing after it was finished
-            if record["step"] <= step:
-                kept.append(record)
-        with whole_file(self.path) as temporary:
-            temporary.write_text("".join(json.dumps(record) + "\n" for record in kept), encoding="utf-8")
-        return kept
+            with suppress(json.JSONDecodeError):  # cut off in the middle of a line
+                found.append(json.loads(line))
+        return [record for record in found if record["step"] <= until]
 
-    def write(self, records: Sequence[Record]) -> None:
+    def write(self, records: Sequence[Record]) -> bool:
         try:
             self._file.writelines(json.dumps(record) + "\n" for record in records)
             self._file.flush()
@@ -60,6 +63,8 @@ class JsonLines:
                     f"rewind: metrics could not be written to {self.path}: {error}; training goes on", file=sys.stderr
                 )
             self._failed = True
+            return False
+        return True
 
     def close(self) -> None:
         self._file.close()
@@ -75,11 +80,12 @@ class TensorBoard:
             for run, name in names.items()
         }
 
-    def write(self, records: Sequence[Record]) -> None:
+    def write(self, records: Sequence[Record]) -> bool:
         for record in records:
             for key, value in record.items():
                 if key not in ("run", "step") and isinstance(value, (int, float)):
                     self._writers[record["run"]].add_scalar(key, value, record["step"])
+        return True
 
     def close(self) -> None:
         for writer in self._writers.values():
@@ -110,10 +116,11 @@ class WeightsAndBiases:
         for run in self._runs.values():
             run.define_metric("*", step_metric="step")  # evaluations may come later than what was trained after them
 
-    def write(self, records: Sequence[Record]) -> None:
+    def write(self, records: Sequence[Record]) -> bool:
         for record in records:
             numbers = {key: value for key, value in record.items() if isinstance(value, (int, float)) and key != "run"}
             self._runs[record["run"]].log(numbers)
+        return True
 
     def close(self) -> None:
         for run in self._runs.values():

@@ -207,10 +207,14 @@ class Ahead:
     def __init__(self, session: Session, courses: list[Course]) -> None:
         self._session, self._courses = session, courses
 
+    def look(self) -> int:
+        """Log the evaluations that are over; how many `finish` has to wait for."""
+        return self._courses[-1].look()
+
     @property
-    def left(self) -> int:
-        """Evaluations that `finish` has to wait for."""
-        return self._courses[-1].evaluations.left
+    def unkept(self) -> bool:
+        """Whether there are evaluations that are lost if nobody waits for them."""
+        return self._courses[-1].evaluations.unkept
 
     @property
     def waited(self) -> float:

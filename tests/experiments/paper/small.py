@@ -20,7 +20,7 @@ def write_definitions(folder, steps=STEPS):
 steps = {steps}
 batch_size = 8
 episodes = 2
-points = {{ other = 4 }}
+points = 4
 seeds = {{ other = 2 }}
 settings = {{ hidden = [[8]] }}
 [tables.sampling]
@@ -42,7 +42,7 @@ def options():
     from rewind.experiments.paper.job import JobOptions
     from rewind.experiments.paper.runner import RunnerOptions
 
-    job = JobOptions({"other": 4}, checkpoint_minutes=0, progress=False)
+    job = JobOptions(4, checkpoint_minutes=0, progress=False)
     return RunnerOptions(runs_per_group=3, device="cpu", job=job)
 
 

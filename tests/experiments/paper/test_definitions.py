@@ -130,8 +130,6 @@ def test_a_run_keeps_its_name():
             "in a circle: a includes b includes c includes a; take one of these includes out",
         ),
         ("[defaults]\nstep=3", "did you mean 'steps'"),
-        ("[defaults]\npoints=3", "expected how many, by suite"),
-        ("[defaults]\npoints={antmaze=0}", "expected how many, by suite"),
         ("tables = 1 2", "definitions.toml"),
         ("", "no tables"),
     ],

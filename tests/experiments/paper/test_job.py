@@ -26,7 +26,7 @@ def test_data_sets_are_trained_together_as_alone(tmp_path):
         save_npz(wander(maze, wanted), tmp_path / f"{maze}.npz")
         more = {"settings": (("hidden", (8,)),), "batch_size": 8, "steps": STEPS, "episodes": 2}
         specs += [RunSpec(str(tmp_path / f"{maze}.npz"), sampler=name, **more) for name in ("tr", "lower_uqm_unc")]
-    options = JobOptions(points={"other": 2}, progress=False)
+    options = JobOptions(points=2, progress=False)
     together = train_group(specs, tmp_path / "together", Deadline(), options)
     alone = [row for at in (0, 2) for row in train_group(specs[at : at + 2], tmp_path / str(at), Deadline(), options)]
     shared = ("run", "dataset", "step", "evaluation_seed", "data_fingerprint")

@@ -65,7 +65,7 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path):
     assert driver.returncode == 0 and b"all runs are finished" in printed, printed.decode()
 
     runs = in_order(load_definitions(definitions).wanted(Choice()))
-    options = RunnerOptions(runs_per_group=3, device="cpu", job=JobOptions(points={"other": 4}, progress=False))
+    options = RunnerOptions(runs_per_group=3, device="cpu", job=JobOptions(points=4, progress=False))
     Runner(tmp_path / "whole", runs, Deadline(), options).run()
     assert figures(out) == figures(tmp_path / "whole") and len({each["run"] for each in read_rows(out)}) == 6
     assert not list(there.glob("work/*")) and not list((out / "work").glob("*/*"))

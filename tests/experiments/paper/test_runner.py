@@ -225,7 +225,7 @@ def test_one_set_that_cannot_be_had_costs_its_neighbours_nothing(tmp_path, monke
 
 
 def test_two_runners_in_one_folder_are_refused(tmp_path, runs):
-    with only_runner(tmp_path), pytest.raises(UsageError, match="another `rewind paper run` is at work"):
+    with only_runner(tmp_path), pytest.raises(UsageError, match="another `rewind paper` is at work"):
         Runner(tmp_path, runs, Deadline(), OPTIONS).run()
 
 

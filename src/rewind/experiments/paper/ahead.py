@@ -40,20 +40,14 @@ class GroupAhead:
     rest: Ahead | Leftover
     waited: float | None = None
 
-    @property
-    def left(self) -> int:
-        """Evaluations that are not over."""
-        return self.rest.left
-
-    @property
-    def ready(self) -> bool:
-        return not self.left
+    def look(self) -> int:
+        """Log the evaluations that are over; how many are not."""
+        return self.rest.look()
 
     def wait(self, deadline: Deadline) -> bool:
         """Until its evaluations are over; False: the time was before them, and what is left is kept in its folder."""
-        while not self.ready:
+        while self.look():
             if deadline.over():
-                self.abandon()
                 return False
             time.sleep(LOOK)
         return True
@@ -64,6 +58,7 @@ class GroupAhead:
         return [row for spec, alive, own in records for row in self._rows(spec, alive, own)]
 
     def abandon(self) -> None:
+        """Do not wait for the evaluations: they are kept."""
         self.rest.abandon()
 
     def _rows(self, spec: RunSpec, alive: bool, records: Sequence[Record]) -> list[Row]:
@@ -105,32 +100,28 @@ class Leftover:
     """
 
     def __init__(self, folder: Path, judge: EvaluateLater, runs: int, steps: Sequence[int]) -> None:
-        self._log = JsonLines(folder, float("inf"))
-        missing = {*steps} - self._log.evaluated - {step for step, _ in kept_in(folder)}
-        if missing:
-            raise DataError(
-                f"{folder} has no evaluation of step {min(missing):,}, neither played (metrics.jsonl) nor to be played "
-                f"(evaluation-{min(missing):012d}.npz): bring it from where the group was trained, or remove "
-                f"{folder.parent} to train it again"
-            )
+        self._log = JsonLines(folder, float("inf"), runs)
         self._records: list[list[Record]] = [[] for _ in range(runs)]
         self._note(self._log.kept)
+        missing = {*steps} - self._log.evaluated - {step for step, _ in kept_in(folder)}
+        if missing or not all(self._records):
+            lacks = f"no evaluation of step {min(missing):,}" if missing else "no metrics of some runs"
+            raise DataError(
+                f"{folder} has {lacks}, neither played (metrics.jsonl) nor to be played (evaluation-STEP.npz): bring "
+                f"the files from where the group was trained, or remove {folder.parent} to train it again"
+            )
         self._evaluations = Evaluations(judge, True, folder)
         self._evaluations.resume(float("inf"), self._log.evaluated)
 
-    @property
-    def left(self) -> int:
-        """Evaluations that are not over."""
+    def look(self) -> int:
+        """Log the evaluations that are over; how many are not."""
+        self._drain(wait=False)
         return self._evaluations.left
 
     def records(self) -> list[list[Record]]:
         """Wait for the evaluations; what was logged of each run."""
-        names = [own[0]["name"] for own in self._records]
         try:
-            for step, figures in self._evaluations.finished(wait=True):
-                records = evaluation_records(step, figures, range(len(names)), names)
-                self._log.write(records)
-                self._note(records)
+            self._drain(wait=True)
         finally:
             self.abandon()
         return self._records
@@ -139,6 +130,14 @@ class Leftover:
         """Do not wait for them: they are kept."""
         self._evaluations.close()
         self._log.close()
+
+    def _drain(self, wait: bool) -> None:
+        names = [own[0]["name"] for own in self._records]
+        for played in self._evaluations.finished(wait):
+            records = evaluation_records(played.step, played.figures, range(len(names)), names)
+            self._note(records)
+            if self._log.write(records):
+                played.forget()
 
     def _note(self, records: list[Record]) -> None:
         for record in records:

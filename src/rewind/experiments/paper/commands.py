@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -115,6 +116,7 @@ class PaperFinish:
     """After every group, also write all rows that have not been collected to this one file."""
 
     def run(self) -> None:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # an accelerator has nothing to do here
         for package in ("jax", "equinox", "optax"):
             require(package, "train")
         require("gymnasium", "envs")

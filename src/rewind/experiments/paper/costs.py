@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from statistics import median
 
 from rewind.envs.protocol import LAST, evaluation_steps
-from rewind.experiments.paper.definitions import Defaults
 from rewind.experiments.paper.index import Group, Index
 from rewind.experiments.paper.specs import RunSpec
 
@@ -30,19 +29,12 @@ class Estimate:
     """Seconds that groups will take on a device.
 
     device: as in the results, "gpu NVIDIA H200", or its first word, which is what guesses and earlier groups go by
-    points: evaluations on the way, by suite
     cores: that play the episodes; None: those of this machine, or of the one with the benchmarked GPU
     fused: whether the networks are single kernels
     """
 
     def __init__(
-        self,
-        index: Index,
-        device: str = "gpu",
-        points: Mapping[str, int] = Defaults().points,
-        cores: int | None = None,
-        *,
-        fused: bool = False,
+        self, index: Index, device: str = "gpu", points: int = 10, cores: int | None = None, *, fused: bool = False
     ) -> None:
         self.kind, self.points, self.fused = device.split()[0], points, fused
         self.cores = cores or (CORES if device == "gpu" else os.cpu_count() or 1)
@@ -54,7 +46,7 @@ class Estimate:
     def seconds(self, spec: RunSpec, runs: int) -> float:
         """Of a group of so many runs like this one, from its start to its results."""
         key = (spec.suite, spec.algorithm)
-        evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points[spec.suite])))
+        evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points)))
         training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
         rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
         return training + rest + self._guess_last(spec.suite, evaluations, runs * spec.episodes)
@@ -66,7 +58,7 @@ class Estimate:
         return _play(spec.suite, runs * spec.episodes, self.cores) * ratio
 
     def least(self, spec: RunSpec, runs: int) -> float:
-        """Seconds below which such a group is not worth its start: that, an evaluation, and the one kept free."""
+        """Seconds below which such a group is not worth its start: that, and two evaluations."""
         rest = self._rest((spec.suite, spec.algorithm))
         return START * rest + 2 * self.evaluation(spec, runs)
 

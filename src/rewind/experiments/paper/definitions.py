@@ -45,7 +45,7 @@ class Defaults:
     steps: int = 1_000_000
     batch_size: int = 256
     episodes: int = 10
-    points: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys((*SUITES, "other"), 10))
+    points: int = 10
     seeds: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys((*SUITES, "other"), 3))
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
@@ -199,7 +199,7 @@ def load_definitions(path: Path | None = None) -> Definitions:
 
 
 def _definitions(content: dict[str, Any]) -> Definitions:
-    defaults = _defaults(content.get("defaults", {}))
+    defaults = _made(Defaults, "default", content.get("defaults", {}))
     tables = {name: _table(name, dict(table)) for name, table in content.get("tables", {}).items()}
     for table in tables.values():
         for name in table.includes:
@@ -213,14 +213,6 @@ def _definitions(content: dict[str, Any]) -> Definitions:
         cycle = " includes ".join(reversed(error.args[1]))
         raise UsageError(f"tables in a circle: {cycle}; take one of these includes out") from error
     return Definitions(defaults, tables)
-
-
-def _defaults(content: dict[str, Any]) -> Defaults:
-    defaults: Defaults = _made(Defaults, "default", content)
-    points = defaults.points
-    if not isinstance(points, dict) or not all(isinstance(each, int) and each > 0 for each in points.values()):
-        raise UsageError(f"defaults.points is {points!r}; expected how many, by suite: {{ mujoco = 10 }}")
-    return replace(defaults, points={**Defaults().points, **points})
 
 
 def _table(name: str, content: dict[str, Any]) -> Table:

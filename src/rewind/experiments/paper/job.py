@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ from rewind.envs import evaluation_steps
 from rewind.errors import DataError, RewindError
 from rewind.experiments.paper.ahead import ONLY_GROUP, GroupAhead, Leftover
 from rewind.experiments.paper.clock import Clock, Deadline
-from rewind.experiments.paper.definitions import Defaults
 from rewind.experiments.paper.packing import datasets_of
 from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import RunSpec
-from rewind.experiments.paper.work import TRAINED, is_trained, write_work
+from rewind.experiments.paper.work import TRAINED, is_trained, read_work, write_work
 from rewind.experiments.train_job import find_environment
 from rewind.files import read_json, write_json
 from rewind.progress import say
@@ -41,12 +40,12 @@ KEPT = ("work.json", "clock.json")  # of a group that starts anew
 class JobOptions:
     """How groups are trained.
 
-    points: evaluations on the way, before the paper's last five, by suite
+    points: evaluations on the way, before the paper's last five
     checkpoint_minutes: what a killed process loses at most
-    evaluation_seconds: of one evaluation, until the first was measured
+    evaluation_seconds: of one evaluation, where training waits for it, until the first was measured
     """
 
-    points: Mapping[str, int] = field(default_factory=lambda: Defaults().points)
+    points: int = 10
     checkpoint_minutes: float = 2.0
     device: str | None = None
     fused: bool = False
@@ -95,7 +94,7 @@ def train_group_ahead(
     meanwhile: called after every block
     """
     if is_trained(folder):
-        outcome = read_json(folder / TRAINED)
+        specs, outcome = read_work(folder), read_json(folder / TRAINED)
         rest = Leftover(folder / ONLY_GROUP, Scorer((), specs[0].episodes), len(specs), outcome["evaluations"])
         return GroupAhead(specs, outcome, rest)
 
@@ -109,9 +108,8 @@ def train_group_ahead(
     environments = {name: _environment(own) for name, own in data.items()}
     scorer = Scorer([environments[spec.dataset] for spec in specs], first.episodes)
     write_work(folder, specs)
-    deadline.evaluation = 0.0 if can_wait(scorer) else options.evaluation_seconds
     clock = Clock(folder, scorer, deadline)
-    at = evaluation_steps(first.steps, max(1, first.steps // options.points[first.suite]))
+    at = evaluation_steps(first.steps, max(1, first.steps // options.points))
     settings: dict[str, Any] = {
         "steps": first.steps, "batch_size": first.batch_size, "block": first.block, "log_every": LOG_EVERY,
         "evaluate_at": tuple(at), "out": folder, "checkpoint_minutes": options.checkpoint_minutes,
@@ -120,6 +118,7 @@ def train_group_ahead(
         "record": {"episodes": first.episodes, "environments": environments},
     }  # fmt: skip
     with clock, jax.default_device(find_device(options.device)):
+        deadline.evaluation = 0.0 if can_wait(scorer) else options.evaluation_seconds
         try:
             trained = _resumed(data[first.dataset], runs, clock, folder, settings)
         except RuntimeError as error:  # what JAX raises, among much else, for memory
@@ -130,7 +129,8 @@ def train_group_ahead(
                 f"--runs-per-group {max(1, len(specs) // 2)}"
             ) from error
     outcome = _outcome(trained, clock, data, options)
-    _note(folder, outcome)
+    if not trained.unkept:
+        _note(folder, outcome)
     return GroupAhead(specs, outcome, trained, trained.waited / clock.here)
 
 

@@ -25,7 +25,7 @@ from rewind.experiments.paper.job import JobOptions, check_datasets, train_group
 from rewind.experiments.paper.packing import Group, datasets_of
 from rewind.experiments.paper.runner import Runner, RunnerOptions, in_words, named_sets
 from rewind.experiments.paper.specs import RunSpec, digest, from_record, group_name
-from rewind.experiments.paper.work import only_runner, work_folder, write_work
+from rewind.experiments.paper.work import is_trained, only_runner, work_folder, write_work
 from rewind.progress import say
 from rewind.training import Stopped
 
@@ -49,6 +49,7 @@ class RayRunner(Runner):
     def run(self) -> None:
         with only_runner(self.out), cluster(self.address) as ray:
             self.index = read_index(self.out)
+            self._finish_trained()
             gpus = int(ray.cluster_resources().get("GPU", 0))
             slots = gpus or max(1, int(ray.cluster_resources().get("CPU", 1)))
             self.options = replace(self.options, device="gpu" if gpus else "cpu")
@@ -57,6 +58,15 @@ class RayRunner(Runner):
                 ready, _ = ray.wait(list(self.flying), num_returns=1)
                 self._receive(ray, ready[0])
         self.conclude()
+
+    def _finish_trained(self) -> None:
+        """Groups that were trained here, and have evaluations left: no worker has their folders."""
+        try:
+            while self._is_trained(group := self.begun_group(self.left)) and not self.deadline.over():
+                self._take(group)
+            self._wait()
+        finally:
+            self._abandon()
 
     def _send(self, train: Any, slots: int) -> bool:
         """Fill the free slots; whether anything was sent."""
@@ -114,7 +124,7 @@ def train_there(request: str) -> str:
     specs = [from_record(record) for record in content["runs"]]
     folder = Path(tempfile.gettempdir()) / content["folder"]
     deadline = Deadline() if content["end"] is None else Deadline(content["end"] - time.time())
-    refused = check_datasets(datasets_of(specs))
+    refused = {} if is_trained(folder) else check_datasets(datasets_of(specs))
     if refused:
         return json.dumps({"refused": refused})
     try:

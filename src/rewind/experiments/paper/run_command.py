@@ -40,7 +40,7 @@ def run_paper(command: PaperRun) -> None:
 
 
 def finish_paper(command: PaperFinish) -> None:
-    """The runs of trained groups are all that is wanted."""
+    """The runs of trained groups are all that is wanted, and all cores are there to play them."""
     left = [spec for group in begun(command.out) if is_trained(work_folder(command.out, group)) for spec in group]
     if not left:
         say(f"no trained group in {command.out / 'work'} has evaluations left")

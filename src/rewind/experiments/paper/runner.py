@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from rewind.experiments.paper.work import begun, forget_work, is_trained, only_r
 from rewind.progress import say
 from rewind.training import Stopped
 
+MOST_BEHIND = 2  # groups whose last evaluations are played while the next one is trained
 CAUTION = 0.9  # of the time that is left, what an estimate may fill
 
 
@@ -51,9 +53,11 @@ class Runner:
     def __init__(self, out: Path, wanted: Sequence[RunSpec], deadline: Deadline, options: RunnerOptions) -> None:
         self.out, self.wanted, self.deadline, self.options = out, list(wanted), deadline, options
         self.index = Index()
-        self.started = 0  # groups that this call has trained, or trains
+        self.taken = 0  # groups of this call
+        self.started = 0  # those of them that it has trained, or trains
         self.refused: dict[str, str] = {}  # data sets that cannot be had, and why
         self.failed: set[str] = set()  # runs of groups that ended in an error
+        self.problems: list[str] = []  # with trained groups
         self.behind: list[GroupAhead] = []  # groups that are trained: their last evaluations are under way
 
     def run(self) -> None:
@@ -65,20 +69,25 @@ class Runner:
             self.index = read_index(self.out)
             self._tidy()
             try:
-                while (group := self._next()) and self._train(group):
+                while (group := self._next()) and self._take(group):
                     pass
                 self._wait()
             finally:
-                for trained in self.behind:
-                    trained.abandon()
+                self._abandon()
         self.conclude()
 
-    def _train(self, group: Group) -> bool:
-        """Train a group; False where the time was over before its end."""
+    def _take(self, group: Group) -> bool:
+        """Train a group, or play what is left of it; False where the time was over before the end of its training."""
         self.announce(group)
-        folder, job = work_folder(self.out, group), self.job(group)
+        self.taken += 1
+        if self._is_trained(group):
+            with self._may_fail(group):
+                self.behind.append(self._ahead(group))
+            if self.options.device.startswith("cpu"):
+                self._wait()  # otherwise it would share the cores with the next group
+            return True
         try:
-            trained = train_group_ahead(group, folder, self.deadline, job, meanwhile=self._look_back)
+            trained = self._ahead(group)
         except Stopped as stopped:
             self._look_back()
             if not self.deadline.passed:
@@ -86,37 +95,64 @@ class Runner:
                 raise Stopped(f"{told}, and the same command goes on from it") from stopped
             say("the time is over; the next call goes on from here")
             return False
-        if trained.waited is not None:
-            left = f"; {trained.left} evaluations are to be played" if trained.left else ""
-            say(f"trained; planning waited for the device in {trained.waited:.0%} of the time{left}")
+        left = trained.look()
+        more = f"; {left} evaluation{'s are' if left > 1 else ' is'} to be played" if left else ""
+        say(f"trained; planning waited for the device in {trained.waited:.0%} of the time{more}")
         self.behind.append(trained)
-        if trained.waited is None and self.options.device.startswith("cpu"):
-            self._wait()  # evaluations that were left would share the cores with the next group
         self._look_back()
+        self._wait(MOST_BEHIND)
         return True
+
+    def _ahead(self, group: Group) -> GroupAhead:
+        folder = work_folder(self.out, group)
+        return train_group_ahead(group, folder, self.deadline, self.job(group), meanwhile=self._look_back)
 
     def _look_back(self) -> None:
         """Keep the results of trained groups, once they are there."""
-        for trained in [each for each in self.behind if each.ready]:
-            self.behind.remove(trained)
-            self.finish(list(trained.specs), trained.rows())
-
-    def _wait(self) -> None:
-        """For the evaluations of trained groups, as long as there is time."""
         for trained in list(self.behind):
-            if not trained.wait(self.deadline):
-                say(f"{named_sets(trained.specs)}: trained; the next call plays the evaluations that are left")
+            with self._may_fail(trained.specs):
+                if trained.look() == 0:
+                    self.behind.remove(trained)
+                    self.finish(list(trained.specs), trained.rows())
+
+    def _wait(self, most: int = 0) -> None:
+        """For the evaluations of trained groups, until there are no more than so many, or the time is over."""
+        while len(self.behind) > most:
+            first = self.behind[0]
+            with self._may_fail(first.specs):
+                if not first.wait(self.deadline):
+                    break
             self._look_back()
+
+    def _abandon(self) -> None:
+        """What is left of trained groups is kept for the next call."""
+        for trained in self.behind:
+            trained.abandon()
+            say(f"{named_sets(trained.specs)}: trained; the next call plays the evaluations that are left")
+        self.behind = []
+
+    @contextmanager
+    def _may_fail(self, group: Sequence[RunSpec]) -> Iterator[None]:
+        """What is wrong with one trained group is said at the end, and costs the others nothing."""
+        try:
+            yield
+        except RewindError as error:
+            for trained in [each for each in self.behind if each.specs is group]:
+                self.behind.remove(trained)
+                trained.abandon()
+            self.problems.append(str(error))
+            self.failed |= {spec.run for spec in group}
 
     def job(self, group: Group) -> JobOptions:
         return replace(self.options.job, evaluation_seconds=self._estimate().evaluation(group[0], len(group)))
 
     def conclude(self) -> None:
         """Say how it stands; what could not be done is an error, after all else is done."""
-        if not self.left and not self.behind:
-            say("all runs are finished" if not self.refused else "all other runs are finished")
-        if self.refused:
-            raise RewindError("; ".join(f"{name} was left out: {why}" for name, why in self.refused.items()))
+        problems = [*(f"{name} was left out: {why}" for name, why in self.refused.items()), *self.problems]
+        if not self.left:
+            say("all other runs are finished" if problems else "all runs are finished")
+        if problems:
+            raise RewindError("; ".join(problems))
 
     @property
     def left(self) -> list[RunSpec]:
@@ -143,6 +179,8 @@ class Runner:
 
     def _next(self) -> Group:
         """What was begun, or the next group on data that can be had, as large as the time allows."""
+        if self.taken and (self.deadline.passed or self.deadline.left <= 0):
+            return []
         while left := self.left:
             group = self.begun_group(left)
             if self._is_trained(group):

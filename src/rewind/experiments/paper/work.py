@@ -35,13 +35,14 @@ def is_trained(folder: Path) -> bool:
     return (folder / TRAINED).exists()
 
 
+def read_work(folder: Path) -> list[RunSpec]:
+    """The runs of a group that was begun, in the order they are trained in."""
+    return [from_record(record) for record in read_json(folder / "work.json")["runs"]]
+
+
 def begun(out: Path) -> list[list[RunSpec]]:
     """The groups that were begun and are not finished."""
-    groups = []
-    for path in sorted((out / "work").glob("*/work.json")):
-        records = read_json(path)["runs"]
-        groups.append([from_record(record) for record in records])
-    return groups
+    return [read_work(path.parent) for path in sorted((out / "work").glob("*/work.json"))]
 
 
 def forget_work(out: Path, specs: Sequence[RunSpec]) -> None:
@@ -54,5 +55,5 @@ def only_runner(out: Path) -> Iterator[None]:
     (out / "work").mkdir(parents=True, exist_ok=True)
     with (out / "work" / ".lock").open("w") as file:
         if not try_lock(file):
-            raise UsageError(f"another `rewind paper run` is at work in {out}: wait for it, or give another --out")
+            raise UsageError(f"another `rewind paper` is at work in {out}: wait for it, or give another --out")
         yield
