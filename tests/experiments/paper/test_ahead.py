@@ -1,5 +1,6 @@
 """Evaluations that are left when a group is trained: nothing waits for them, and none is lost."""
 
+import json
 import signal
 import subprocess
 import threading
@@ -87,6 +88,15 @@ def test_a_trained_group_needs_nothing_but_its_folder_to_be_finished(left, runs,
     assert figures(left) == wanted and not begun(left) and len(read_jsonl(left / "rows.jsonl")) == len(wanted)
     main(["paper", "finish", "--out", str(left)])
     assert "no trained group" in capsys.readouterr().out
+
+
+def test_status_tells_what_is_trained_from_what_is_begun(left, definitions, capsys):
+    main(["paper", "status", "--definitions", str(definitions), "--out", str(left)])
+    said = capsys.readouterr().out
+    assert "trained: " in said and "3 runs of td3_bc; evaluations are left (paper finish)" in said
+    next((left / "work").glob("*/trained.json")).unlink()
+    main(["paper", "status", "--definitions", str(definitions), "--out", str(left), "--json"])
+    assert [each["trained"] for each in json.loads(capsys.readouterr().out)["begun"]] == [False]
 
 
 def test_what_is_left_can_be_brought_home_in_pieces(left, runs, whole, tmp_path_factory, monkeypatch):

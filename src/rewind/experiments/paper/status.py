@@ -13,7 +13,7 @@ from rewind.experiments.paper.definitions import Definitions, in_order
 from rewind.experiments.paper.index import Index, read_index
 from rewind.experiments.paper.packing import datasets_of, pack
 from rewind.experiments.paper.specs import RunSpec
-from rewind.experiments.paper.work import begun
+from rewind.experiments.paper.work import begun, is_trained, work_folder
 from rewind.table import table
 
 
@@ -34,13 +34,16 @@ def status(
     """Counts of runs and hours, in all and by table. A run that several tables want counts once in all.
 
     done: wanted runs that are finished; hours_left: of the device; hours_spent: on all groups in the folder
+    begun: groups that are not finished; trained: they only have evaluations left
     """
     index = read_index(out)
     estimate = Estimate(index, sizes.device, definitions.defaults.points, sizes.cores, fused=sizes.fused)
     every = in_order(wanted)
     figures = {**_counts(every, index, estimate, sizes), "hours_spent": index.seconds / 3600}
     figures["begun"] = [
-        {"datasets": datasets_of(group), "algorithm": group[0].algorithm, "runs": len(group)} for group in begun(out)
+        {"datasets": datasets_of(group), "algorithm": group[0].algorithm, "runs": len(group)}
+        | {"trained": is_trained(work_folder(out, group))}
+        for group in begun(out)
     ]
     figures["tables"] = {}
     for name, specs in wanted.items():
@@ -81,7 +84,8 @@ def status_text(figures: Mapping[str, Any]) -> str:
         f"{figures['hours_spent']:.1f} hours spent"
     )
     for each in figures["begun"]:
-        lines.append(f"begun: {', '.join(each['datasets'])}, {each['runs']} runs of {each['algorithm']}")
+        what = f"{', '.join(each['datasets'])}, {each['runs']} runs of {each['algorithm']}"
+        lines.append(f"trained: {what}; evaluations are left (paper finish)" if each["trained"] else f"begun: {what}")
     return "\n".join(lines)
 
 
