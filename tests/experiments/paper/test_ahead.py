@@ -170,7 +170,9 @@ def test_an_evaluation_that_is_over_is_logged_before_the_others_are(left, runs, 
     assert played == [STEPS] and len(figures(left)) == 3 * 4
 
 
-def test_a_group_whose_evaluations_cannot_be_kept_does_not_count_as_trained(tmp_path, runs, beside, monkeypatch):
+def test_a_group_whose_evaluations_cannot_be_kept_does_not_count_as_trained(
+    tmp_path, runs, beside, monkeypatch, capsys
+):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
@@ -180,6 +182,7 @@ def test_a_group_whose_evaluations_cannot_be_kept_does_not_count_as_trained(tmp_
     Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
     (folder,) = (tmp_path / "work").glob("*/")
     assert not is_trained(folder) and list(folder.glob("*/*.checkpoint"))
+    assert "the next call goes on from its last checkpoint" in capsys.readouterr().out
 
 
 def test_the_rows_are_of_the_runs_that_the_folder_names(left, runs, whole, monkeypatch):

@@ -95,10 +95,11 @@ class Runner:
                 raise Stopped(f"{told}, and the same command goes on from it") from stopped
             say("the time is over; the next call goes on from here")
             return False
-        left = trained.look()
-        more = f"; {left} evaluation{'s are' if left > 1 else ' is'} to be played" if left else ""
-        say(f"trained; planning waited for the device in {trained.waited:.0%} of the time{more}")
         self.behind.append(trained)
+        with self._may_fail(trained.specs):
+            left = trained.look()
+            more = f"; {left} evaluation{'s are' if left > 1 else ' is'} to be played" if left else ""
+            say(f"trained; planning waited for the device in {trained.waited:.0%} of the time{more}")
         self._look_back()
         self._wait(MOST_BEHIND)
         return True
@@ -128,7 +129,9 @@ class Runner:
         """What is left of trained groups is kept for the next call."""
         for trained in self.behind:
             trained.abandon()
-            say(f"{named_sets(trained.specs)}: trained; the next call plays the evaluations that are left")
+            kept = self._is_trained(list(trained.specs))
+            rest = "plays the evaluations that are left" if kept else "goes on from its last checkpoint"
+            say(f"{named_sets(trained.specs)}: trained; the next call {rest}")
         self.behind = []
 
     @contextmanager
