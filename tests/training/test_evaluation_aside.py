@@ -117,8 +117,10 @@ def test_a_policy_that_acts_in_its_own_way_is_evaluated_in_place(data, beside):
     evaluations = Evaluations(scorer(), True, None)
     evaluations.begin(group)
     assert not evaluations.left
-    (played,) = evaluations.finished(wait=False)
-    np.testing.assert_equal(played.figures, scorer()(group, 0))
+    logged = []
+    assert evaluations.log({0: "x"}, logged.extend) == 0
+    expected = {name: values[0] for name, values in scorer()(group, 0).items()}
+    assert logged == [{"run": 0, "name": "x", "step": 0} | expected]
 
 
 def test_an_environment_that_only_this_process_knows_is_played_here(data, beside, capfd):

@@ -15,7 +15,7 @@ from rewind.errors import RewindError
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import read_latest, write_checkpoint
 from rewind.training.engine import Outcome, to_host
-from rewind.training.evaluations import Evaluations, evaluation_records
+from rewind.training.evaluations import LOOK, Evaluations
 from rewind.training.group import Group
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
 from rewind.training.options import CannotResume, Stopped, Trained
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rewind.training.train import Session
 
 
-LOOK = 0.05  # seconds between two looks whether evaluations are over
 SLACK = 0.1  # of the range that Q can have: so far beyond it is no error of estimation
 
 
@@ -61,14 +60,13 @@ class Course:
         self.dead = {number for number, alive in self.alive() if not alive}
 
     def _open_sinks(self, folder: Path) -> list[Sink]:
-        names = {number: self.session.runs[number].name for number in self.group.numbers}
-        lines = JsonLines(folder, self.group.step, len(names))
+        lines = JsonLines(folder, self.group.step, len(self.group.numbers))
         for record in lines.kept:
             self.session.records[record["run"]].append(record)
         self.evaluations.resume(self.group.step, lines.evaluated)
         sinks: list[Sink] = [lines]
         if self.options.tensorboard:
-            sinks.append(TensorBoard(folder, names, self.group.step))
+            sinks.append(TensorBoard(folder, self._names, self.group.step))
         if self.options.wandb is not None:
             described = {number: self.session.runs[number].describe() for number in self.group.numbers}
             sinks.append(WeightsAndBiases(folder, described, self.options.wandb))
@@ -126,8 +124,7 @@ class Course:
 
     def look(self) -> int:
         """Log the evaluations that are over; how many are not."""
-        self._log_evaluations(self._bar(False), wait=False)
-        return self.evaluations.left
+        return self._log_evaluations(self._bar(False), wait=False)
 
     def close(self) -> None:
         """Nothing more is planned, evaluated or logged."""
@@ -174,12 +171,13 @@ class Course:
         wanted = {step for step in (*grid, *options.evaluate_at) if 0 < step < options.steps}
         return {step + -step % period for step in wanted} | {options.steps}
 
-    def _log_evaluations(self, bar: Any, wait: bool) -> None:
-        """Log those that are over; wait: until all are."""
-        names = [run.name for run in self.group.runs]
-        for played in self.evaluations.finished(wait):
-            if self._log(evaluation_records(played.step, played.figures, self.group.numbers, names), bar):
-                played.forget()
+    def _log_evaluations(self, bar: Any, wait: bool) -> int:
+        """Log those that are over, and say how many are not; wait: until all are."""
+        return self.evaluations.log(self._names, lambda records: self._log(records, bar), wait)
+
+    @property
+    def _names(self) -> dict[int, str]:
+        return {number: self.session.runs[number].name for number in self.group.numbers}
 
     def _log(self, records: list[Record], bar: Any) -> bool:
         """Whether all sinks have them."""

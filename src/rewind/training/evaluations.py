@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -28,6 +28,7 @@ from rewind.training.engine import current_device
 from rewind.training.group import Group, finite
 from rewind.training.log import Record
 
+LOOK = 0.1  # seconds between two looks whether evaluations are over
 PATIENCE = 2.0  # seconds for an evaluation that is abandoned to come out of the simulator
 NAME = re.compile(r"evaluation-(\d{12})\.npz")
 
@@ -54,31 +55,10 @@ def can_wait(evaluate: Evaluate | None) -> bool:
     return isinstance(evaluate, EvaluateLater) and current_device().platform != "cpu"
 
 
-def evaluation_records(step: int, figures: Figures, numbers: Sequence[int], names: Sequence[str]) -> list[Record]:
-    """What is logged of an evaluation, of each run."""
-    return [
-        {"run": number, "name": name, "step": step} | {key: finite(values[at]) for key, values in figures.items()}
-        for at, (number, name) in enumerate(zip(numbers, names, strict=True))
-    ]
-
-
 class _UnderWay(NamedTuple):
     step: int
     done: Future[Figures]
     kept: Path | None
-
-
-class Played(NamedTuple):
-    """An evaluation that is over."""
-
-    step: int
-    figures: Figures
-    kept: Path | None
-
-    def forget(self) -> None:
-        """It is logged, and need not be kept any more."""
-        if self.kept is not None:
-            self.kept.unlink(missing_ok=True)
 
 
 class Evaluations:
@@ -131,11 +111,23 @@ class Evaluations:
         """Whether there is something that is neither kept nor handed out to be logged."""
         return any(each.kept is None for each in self._under_way)
 
-    def finished(self, wait: bool) -> Iterator[Played]:
-        """Those that are over, to be logged and then forgotten; wait: until all are."""
+    def log(self, names: Mapping[int, str], write: Callable[[list[Record]], bool], wait: bool = False) -> int:
+        """Hand out those that are over; how many are not.
+
+        names: of the group's runs, by their numbers
+        write: is given a record of each run; False: they are not written, and stay kept
+        wait: until all are over
+        """
         while self._under_way and (wait or self._under_way[0].done.done()):
             step, done, kept = self._under_way.pop(0)
-            yield Played(step, done.result(), kept)
+            figures = done.result()
+            records = [
+                {"run": number, "name": name, "step": step} | {key: finite(each[at]) for key, each in figures.items()}
+                for at, (number, name) in enumerate(names.items())
+            ]
+            if write(records) and kept is not None:
+                kept.unlink(missing_ok=True)
+        return self.left
 
     def close(self) -> None:
         """Abandon what is not over."""

@@ -115,6 +115,11 @@ def groups_of(runs: Sequence[Run]) -> list[list[int]]:
     return list(grouped.values())
 
 
+def group_folder(out: Path, index: int = 0) -> Path:
+    """Where a group's metrics, checkpoints and evaluations are; runs of one program are one group."""
+    return out / f"group-{index}"
+
+
 class Session:
     """One call of `train`: its groups, one after another."""
 
@@ -195,7 +200,7 @@ class Session:
             runs = [self.runs[number] for number in numbers]
             options = self.options
             group = Group(self.data, runs, numbers, options.batch_size, options.block, fused=options.fused)
-            folder = None if self.options.out is None else self.options.out / f"group-{index}"
+            folder = None if self.options.out is None else group_folder(self.options.out, index)
             courses.append(Course(self, group, folder))
             courses[-1].train()
         return Ahead(self, courses)

@@ -16,13 +16,10 @@ from rewind.errors import DataError
 from rewind.experiments.paper.clock import Deadline
 from rewind.experiments.paper.results import Row
 from rewind.experiments.paper.specs import RunSpec, group_name
-from rewind.training.evaluations import EvaluateLater, Evaluations, evaluation_records, kept_in
+from rewind.training.evaluations import LOOK, EvaluateLater, Evaluations, kept_in
 from rewind.training.group import BLOCK, DYNAMIC_BLOCK
 from rewind.training.log import JsonLines, Record
 from rewind.training.train import Ahead
-
-ONLY_GROUP = "group-0"  # the folder of the runs of one program
-LOOK = 0.1  # seconds between two looks whether evaluations are over
 
 
 @dataclass(frozen=True)
@@ -110,18 +107,18 @@ class Leftover:
                 f"{folder} has {lacks}, neither played (metrics.jsonl) nor to be played (evaluation-STEP.npz): bring "
                 f"the files from where the group was trained, or remove {folder.parent} to train it again"
             )
+        self._names = {run: own[0]["name"] for run, own in enumerate(self._records)}
         self._evaluations = Evaluations(judge, True, folder)
         self._evaluations.resume(float("inf"), self._log.evaluated)
 
     def look(self) -> int:
         """Log the evaluations that are over; how many are not."""
-        self._drain(wait=False)
-        return self._evaluations.left
+        return self._evaluations.log(self._names, self._keep)
 
     def records(self) -> list[list[Record]]:
         """Wait for the evaluations; what was logged of each run."""
         try:
-            self._drain(wait=True)
+            self._evaluations.log(self._names, self._keep, wait=True)
         finally:
             self.abandon()
         return self._records
@@ -131,13 +128,9 @@ class Leftover:
         self._evaluations.close()
         self._log.close()
 
-    def _drain(self, wait: bool) -> None:
-        names = [own[0]["name"] for own in self._records]
-        for played in self._evaluations.finished(wait):
-            records = evaluation_records(played.step, played.figures, range(len(names)), names)
-            self._note(records)
-            if self._log.write(records):
-                played.forget()
+    def _keep(self, records: list[Record]) -> bool:
+        self._note(records)
+        return self._log.write(records)
 
     def _note(self, records: list[Record]) -> None:
         for record in records:

@@ -79,9 +79,7 @@ class PaperRun(Chosen):
         if self.dry_run:
             self._show()
             return
-        for package in ("jax", "equinox", "optax"):
-            require(package, "train")
-        require("gymnasium", "envs")
+        _require_training()
         from rewind.experiments.paper.run_command import run_paper
 
         run_paper(self)
@@ -117,9 +115,7 @@ class PaperFinish:
 
     def run(self) -> None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # an accelerator has nothing to do here
-        for package in ("jax", "equinox", "optax"):
-            require(package, "train")
-        require("gymnasium", "envs")
+        _require_training()
         from rewind.experiments.paper.run_command import finish_paper
 
         finish_paper(self)
@@ -230,6 +226,12 @@ class PaperSettings:
 
         rows = hyper_parameters()
         print(_json(rows) if self.json else table(rows))
+
+
+def _require_training() -> None:
+    for package in ("jax", "equinox", "optax"):
+        require(package, "train")
+    require("gymnasium", "envs")
 
 
 def _json(figures: Any) -> str:

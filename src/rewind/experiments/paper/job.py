@@ -15,7 +15,7 @@ import jax
 from rewind.data import Trajectories, load
 from rewind.envs import evaluation_steps
 from rewind.errors import DataError, RewindError
-from rewind.experiments.paper.ahead import ONLY_GROUP, GroupAhead, Leftover
+from rewind.experiments.paper.ahead import GroupAhead, Leftover
 from rewind.experiments.paper.clock import Clock, Deadline
 from rewind.experiments.paper.packing import datasets_of
 from rewind.experiments.paper.results import Row
@@ -30,7 +30,7 @@ from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import can_wait
 from rewind.training.options import CannotResume
 from rewind.training.scoring import Scorer
-from rewind.training.train import Ahead, find_device, train_ahead
+from rewind.training.train import Ahead, find_device, group_folder, train_ahead
 
 LOG_EVERY = 10_000
 KEPT = ("work.json", "clock.json")  # of a group that starts anew
@@ -95,7 +95,7 @@ def train_group_ahead(
     """
     if is_trained(folder):
         specs, outcome = read_work(folder), read_json(folder / TRAINED)
-        rest = Leftover(folder / ONLY_GROUP, Scorer((), specs[0].episodes), len(specs), outcome["evaluations"])
+        rest = Leftover(group_folder(folder), Scorer((), specs[0].episodes), len(specs), outcome["evaluations"])
         return GroupAhead(specs, outcome, rest)
 
     def over() -> bool:
@@ -154,7 +154,7 @@ def _note(folder: Path, outcome: Mapping[str, Any]) -> None:
     except OSError as error:  # a full disk; whoever stops now loses what came after the last checkpoint
         say(f"rewind: {folder / TRAINED} cannot be written: {error}")
         return
-    for checkpoint in checkpoints(folder / ONLY_GROUP):
+    for checkpoint in checkpoints(group_folder(folder)):
         checkpoint.unlink()
 
 
