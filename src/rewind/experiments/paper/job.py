@@ -78,6 +78,7 @@ def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, opti
     """
     trained = train_group_ahead(specs, folder, deadline, options)
     if not trained.wait(deadline):
+        trained.abandon()
         raise Stopped("the time was over before all evaluations were played")
     return trained.rows()
 
