@@ -173,3 +173,33 @@ def test_a_saved_target_continues_exactly():
         assert np.array_equal(target(batch, bootstrap), other(batch, bootstrap))
     with pytest.raises(UsageError, match=r"beta 0.5, this target has 0.75"):
         WeightedTarget(0.99, 0.75).load_state_dict(target.state_dict())
+
+
+@pytest.mark.parametrize("library", [as_numpy, as_torch, as_jax], ids=["numpy", "torch", "jax"])
+@pytest.mark.parametrize(("low", "high"), [(-0.5, 0.5), (None, 0.5), (-0.5, None)])
+def test_bounds_hold_for_targets_and_for_what_they_hand_on(library, low, high):
+    batches = [first_rows([5, 3, 8], step) for step in range(2)]
+    target = WeightedTarget(0.9, 0.5, low, high)
+    carry = None
+    for batch in batches:
+        other, convert, back = library(batch)
+        bootstrap = np.array([100.0, -100.0, 0.1], np.float32)
+        y = back(target(other, convert(bootstrap)))
+        free, _ = weighted_target(carry if carry is not None else bootstrap, batch, bootstrap, discount=0.9, beta=0.5)
+        assert np.allclose(y, np.clip(free, low, high), rtol=1e-6) and not np.allclose(y, free)
+        carry = y
+
+
+def first_rows(lengths, step):
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(make(lengths))
+    return [memory.sample(3) for _ in range(step + 1)][-1]
+
+
+def test_bounds_must_leave_something_between_and_stay_as_they_were_saved():
+    with pytest.raises(UsageError, match=r"between low 1\.0 and high 0\.0"):
+        WeightedTarget(low=1.0, high=0.0)
+    state = WeightedTarget(low=-100.0, high=0.0).state_dict()
+    WeightedTarget(low=-100.0, high=0.0).load_state_dict(state)
+    with pytest.raises(UsageError, match=r"saved with low -100\.0, this target has None"):
+        WeightedTarget(high=0.0).load_state_dict(state)

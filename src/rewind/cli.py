@@ -177,22 +177,25 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run one command; what Rewind refuses is one line on stderr and an exit status, mostly 2."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments in (["--version"], ["-V"]):
-        print(f"rewind {rewind.__version__}")
-        return
-    chosen: Any = tyro.cli(
+def _command(arguments: list[str]) -> Any:
+    return tyro.cli(
         Command,
         prog="rewind",
         description="Trajectory Replay for offline reinforcement learning.",
         args=arguments,
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes),
     )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command; what Rewind refuses is one line on stderr and an exit status, mostly 2."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments in (["--version"], ["-V"]):
+        print(f"rewind {rewind.__version__}")
+        return
     try:
         with plain_warnings():
-            chosen.run()
+            _command(arguments).run()
     except RewindError as error:
         print(f"rewind: {error}", file=sys.stderr)
         sys.exit(error.exit_status)

@@ -10,6 +10,9 @@ target of t+1 is at hand when t needs it: one number per slot is carried, the pa
 `bootstrap_t` is whatever the algorithm's own one-step target multiplies by the discount: Q(s', pi(s')) for TD3+BC,
 V(s') for IQL, min Q - alpha * log pi for EDAC. With frozen networks y is the lambda-return with lambda = 1 - beta:
 beta = 1 is the one-step target, beta = 0 the Monte-Carlo return with the bootstrap at the tail (SARSA).
+
+A critic that diverges promises more than rewards can add up to, and learns from its promise. Where the range of the
+rewards is known, bounds (`low`, `high`) on y end that: with -1 and 0 and a discount of 0.99, all y are in [-100, 0].
 """
 
 from __future__ import annotations
@@ -21,19 +24,26 @@ import numpy as np
 from rewind.arrays import copy_of, from_numpy, namespace, to_numpy
 from rewind.errors import UsageError
 
+BOUNDS = ("low", "high")
 
-def weighted_target(carry: Any, batch: Any, bootstrap: Any, *, discount: Any, beta: Any) -> tuple[Any, Any]:
+
+def weighted_target(
+    carry: Any, batch: Any, bootstrap: Any, *, discount: Any, beta: Any, low: Any = None, high: Any = None
+) -> tuple[Any, Any]:
     """The critic targets of one batch, and what the next batch of the same slots needs to know.
 
     carry: (batch,) the targets of the previous batch; any finite numbers before the first one
     batch: anything with `rewards`, `terminals` and `fresh`, each (batch,)
     bootstrap: (batch,) the value of the successor state
+    low, high: bounds of the targets; None: none
     returns: (target, carry), both (batch,)
     """
     xp = namespace(bootstrap)
     one_step = batch.rewards + discount * bootstrap
     weighted = batch.rewards + discount * ((1 - beta) * carry + beta * bootstrap)
     target = xp.where(batch.terminals, batch.rewards, xp.where(batch.fresh, one_step, weighted))
+    if low is not None or high is not None:
+        target = xp.clip(target, low, high)
     return target, target
 
 
@@ -44,14 +54,22 @@ class WeightedTarget:
 
         target = WeightedTarget(discount=0.99, beta=0.75)
         y = target(batch, bootstrap)          # bootstrap: (batch,) Q(s', pi(s')), detached
+
+    low, high: bounds of the targets; None: none
     """
 
-    def __init__(self, discount: float = 0.99, beta: float = 1.0) -> None:
+    def __init__(
+        self, discount: float = 0.99, beta: float = 1.0, low: float | None = None, high: float | None = None
+    ) -> None:
         for name, value in (("discount", discount), ("beta", beta)):
             if not 0.0 <= value <= 1.0:
                 raise UsageError(f"{name} is {value}; expected a number from 0 to 1")
+        if low is not None and high is not None and not low < high:
+            raise UsageError(f"targets between low {low} and high {high}; expected low to be less")
         self.discount = float(discount)
         self.beta = float(beta)
+        self.low = None if low is None else float(low)
+        self.high = None if high is None else float(high)
         self._carry: Any = None
         self._trajectories: Any = None
         self._timesteps: Any = None
@@ -61,7 +79,9 @@ class WeightedTarget:
         host = batch if getattr(batch, "host", None) is None else batch.host
         self._check(host, bootstrap)
         carry = bootstrap if self._carry is None else from_numpy(self._carry, bootstrap)
-        target, carry = weighted_target(carry, batch, bootstrap, discount=self.discount, beta=self.beta)
+        target, carry = weighted_target(
+            carry, batch, bootstrap, discount=self.discount, beta=self.beta, low=self.low, high=self.high
+        )
         self._carry = copy_of(carry)  # whatever the loop does to its targets in place
         self._trajectories, self._timesteps = host.trajectories, host.timesteps
         return target
@@ -107,6 +127,7 @@ class WeightedTarget:
             "beta": self.beta,
             "started": self._carry is not None,
         }
+        state |= {name: getattr(self, name) for name in BOUNDS if getattr(self, name) is not None}
         if self._carry is not None:
             state["carry"] = to_numpy(self._carry)
             state["trajectories"] = np.array(self._trajectories)
@@ -115,10 +136,10 @@ class WeightedTarget:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a saved state."""
-        for name in ("discount", "beta"):
-            if state[name] != getattr(self, name):
+        for name in ("discount", "beta", *BOUNDS):
+            if state.get(name) != getattr(self, name):
                 raise UsageError(
-                    f"the state was saved with {name} {state[name]}, this target has {getattr(self, name)}"
+                    f"the state was saved with {name} {state.get(name)}, this target has {getattr(self, name)}"
                 )
         self.reset()
         if state["started"]:

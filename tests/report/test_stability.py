@@ -44,7 +44,18 @@ def test_a_run_that_ends_below_half_of_its_best_fell(some):
     }
 
 
-def test_one_that_was_never_good_or_broke_on_the_way_up_did_not_fall_by_noise(some):
+def test_a_run_that_broke_before_it_was_good_fell_too(some):
+    for row in some:
+        if (row["dataset"], row["sampler"], row["seed"]) == (SETS[1], "return", 1):
+            row |= {"score": 3.0, "q": 1e9, "alive": row["step"] < 400_000}
+    rule, counts, values = stability(Results(runs_of(some)))
+    assert "stopped being finite" in rule and counts.columns == ["Method", "hopper-medium", "antmaze-umaze"]
+    assert cells(counts)["Return"] == ["1 of 3", "–"]
+    assert cells(values)["Runs that fell"] == ["1e+09 (1e+09 to 1e+09)", "40,000 (40,000 to 40,000)"]
+    assert cells(values)["Runs that never had 20 points"] == ["", ""]
+
+
+def test_one_that_was_never_good_did_not_fall_by_noise(some):
     for row in some:
         row["score"] = row["score"] / 10  # 3 points at best
     assert not any(fell(run) for run in runs_of(some))

@@ -133,6 +133,12 @@ def test_what_the_paper_lacks_is_shown_once_it_was_run():
     assert reuse.lines[-1].head == "Mean of 1" and "[" in reuse.lines[-1].cells[0].text
 
 
+def test_a_bound_at_infinity_is_none():
+    (table,) = beyond_tables(results(tables=("bounded",), datasets=["antmaze-umaze-v0"]))
+    assert table.columns[:3] == ["Data set", "Baseline", "Baseline, target low -100.0, target high 0.0"]
+    assert [cell.text[-3:] for cell in table.lines[0].cells] == ["(8)"] * 10
+
+
 def test_runs_of_different_agents_are_never_one_mean():
     tables = beyond_tables(results(tables=("rebuilt",), effect=lambda spec: 50.0 * (spec.algorithm == "iql")))
     rebuilt = next(table for table in tables if table.caption.startswith("Do rebuilt sets"))

@@ -89,6 +89,19 @@ def test_q_that_no_rewards_add_up_to_is_reported_once(capsys, monkeypatch):
     train(DATA, runs, steps=60, log_every=20, **QUIET)
     said = capsys.readouterr().err
     assert said.count("add up to between 50 and 60: its critic diverges") == 2 and said.count("at step 20,") == 2
+    assert "(--set target_low=50 target_high=60 would bound it)" in said
+
+
+def test_bounds_hold_a_critic_that_would_go_on_growing():
+    """A reward for every step and nothing that ends: one run is free, one bounded, one has bounds it never meets."""
+    endless = replace(DATA, rewards=np.ones(DATA.rows, np.float32), terminated=np.zeros(len(DATA), bool))
+    fast = {"target_rate": 1.0, "critic_rate": 1e-2, "discount": 1.0}
+    bounds = [{}, {"target_low": -1.0, "target_high": 2.0}, {"target_low": -1e6, "target_high": 1e6}]
+    runs = [run for each in bounds for run in make_runs(endless, "td3_bc", **SMALL, **fast, **each)]
+    free, held, wide = (result.records[-1] for result in train(endless, runs, steps=200, log_every=100, **QUIET))
+    assert free["target"] == wide["target"] > 4 and 1 < held["target"] <= 2
+    described = [run.describe()["agent"] for run in runs]
+    assert "target_high" not in described[0] and described[1]["target_high"] == 2.0
 
 
 def test_a_run_that_explodes_is_masked_and_reported_and_the_others_go_on(capsys):

@@ -10,6 +10,7 @@ so that one forward pass serves the bootstraps of a whole period.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -47,6 +48,8 @@ class TD3BC(eqx.Module):
     target_rate: Scalar = number(0.005)
     policy_noise: Scalar = number(0.2)  # of the target policy, in units of max_action
     noise_clip: Scalar = number(0.5)  # in units of max_action
+    target_low: Scalar = number(-math.inf)  # bounds of the critics' targets
+    target_high: Scalar = number(math.inf)
 
     def init(self, key: Array, batch_size: int) -> State:
         actor_key, critic_key, key = jax.random.split(key, 3)
@@ -61,7 +64,15 @@ class TD3BC(eqx.Module):
 
         critics, carry, steps = state.critics, state.carry, []
         for now, bootstrap in zip(batch.split(self.period), bootstraps, strict=True):
-            target, carry = weighted_target(carry, now, bootstrap, discount=self.discount, beta=self.beta)
+            target, carry = weighted_target(
+                carry,
+                now,
+                bootstrap,
+                discount=self.discount,
+                beta=self.beta,
+                low=self.target_low,
+                high=self.target_high,
+            )
             (loss, q), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(critics.params, now, target)
             critics = step(critics, gradients, self.critic_rate)
             steps.append((loss, q, target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -205,7 +206,9 @@ class Course:
             self.diverged.add(record["run"])
             name, step = f"run {record['run']} ({record['name']})", f"{record['step']:,}"
             rewards = f"its rewards add up to between {low:,.0f} and {high:,.0f}"
-            bar.write(f"rewind: {name} has a Q of {q:,.0f} at step {step}, but {rewards}: its critic diverges")
+            can = f" (--set target_low={math.floor(low)} target_high={math.ceil(high)} would bound it)"
+            told = "" if not hasattr(self.session.runs[record["run"]].agent, "target_high") else can
+            bar.write(f"rewind: {name} has a Q of {q:,.0f} at step {step}, but {rewards}: its critic diverges{told}")
 
     def _asked_to_stop(self) -> bool:
         """By a signal, or by whoever set us to work, who has nothing to stop once all is done."""

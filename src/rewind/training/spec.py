@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
@@ -91,14 +92,18 @@ class Run:
     data: Trajectories | None = field(default=None, repr=False, compare=False)
 
     def describe(self) -> dict[str, Any]:
-        """Everything that makes the run what it is, for configuration files and for comparing them."""
+        """Everything that makes the run what it is, for configuration files and for comparing them.
+
+        Of an agent's numbers, those that are finite: a bound at infinity is none, and JSON has no word for it.
+        """
         numbers = {
             key: _plain(value) if np.ndim(value) == 0 and not isinstance(value, (str, tuple)) else list(value)
             for key, value in vars(self.agent).items()
         }
+        finite = {key: value for key, value in numbers.items() if value not in (-math.inf, math.inf)}
         return {
             "name": self.name,
-            "agent": {"class": type(self.agent).__name__, **numbers},
+            "agent": {"class": type(self.agent).__name__, **finite},
             "sampler": asdict(self.sampler),
             "view": asdict(self.view),
             "seed": self.seed,

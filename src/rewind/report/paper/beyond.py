@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from rewind.report.paper.runs import Array, Results, Run, scores_of
 from rewind.statistics import bootstrap, deviation, mean
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
+
+UNBOUNDED = {"target_low": -math.inf, "target_high": math.inf}  # TD3+BC's, where nothing is said of them
 
 RULE = (
     "Each cell: mean and standard deviation over runs, and their number. The last line is the mean over the data sets "
@@ -76,7 +79,7 @@ def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None
 
 def _described(spec: RunSpec) -> dict[str, Any]:
     known = known_entry(spec.dataset)
-    settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
+    settings = UNBOUNDED | ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
     return {
         "algorithm": spec.algorithm,
         "sampler": spec.sampler,
@@ -143,6 +146,6 @@ def _name(variant: Variant) -> str:
             told.append("staggered" if value else "from the end")
         elif name == "block":
             told.append(f"{value} steps planned")
-        else:
+        elif value not in UNBOUNDED.values():
             told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
     return ", ".join(told)

@@ -16,16 +16,17 @@ KEPT = 0.5  # of its best, what a run must end with
 
 RULE = (
     f"A run fell if its score at the end is less than {KEPT:.0%} of its best on the way (the mean of {NEIGHBOURS} "
-    f"evaluations in a row), where that was at least {GOOD:.0f} points. Only data sets on which a run fell are shown; "
+    f"evaluations in a row), where that was at least {GOOD:.0f} points, "
+    "or if it broke: its numbers stopped being finite. Only data sets on which a run fell are shown; "
     "a dash: none of the runs did. Q: the mean over batches that the run learned from; runs of which it was not "
     "recorded, or is no longer a number, are left out."
 )
 
 
 def fell(run: Run) -> bool:
-    """Whether a run lost most of what it had learned."""
+    """Whether a run lost most of what it had learned, or broke before it had learned much."""
     best = _best(run)
-    return best >= GOOD and not run.score >= KEPT * best  # a score that is no number is lost too
+    return not run.alive or (best >= GOOD and not run.score >= KEPT * best)  # a score that is no number is lost too
 
 
 def _best(run: Run) -> float:
@@ -59,7 +60,7 @@ def _tables(results: Results, algorithm: str) -> list[Table]:
         kinds: dict[str, Callable[[Run], bool]] = {
             "fell": fell,
             "stayed good": lambda run: not fell(run) and max(_best(run), run.score) >= GOOD,
-            f"never had {GOOD:.0f} points": lambda run: not max(_best(run), run.score) >= GOOD,
+            f"never had {GOOD:.0f} points": lambda run: not fell(run) and not max(_best(run), run.score) >= GOOD,
         }
         shown = [
             Line(f"Runs that {told}", [_q([run for run in known if run.dataset == name and is_so(run)])
@@ -98,4 +99,8 @@ def _q(runs: Sequence[Run]) -> Cell:
     if not runs:
         return Cell(kind="missing")
     values = np.array([run.q for run in runs])
-    return Cell(f"{np.median(values):,.0f} ({values.min():,.0f} to {values.max():,.0f})")
+    return Cell(f"{_figure(np.median(values))} ({_figure(values.min())} to {_figure(values.max())})")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) < 1e7 else f"{value:.0e}"  # a critic that diverges stops at nothing
