@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from rewind.memory.store import Store
 from rewind.memory.sweeps import NUMBERS_PER_SLOT, Recording, Slots, make_recording, make_slots, play, record
 
 Array = NDArray[Any]
+
+LONG = 100  # steps of trajectories that are all alike, from which on their sweeps keep a critic at one place for long
 
 _SAID: set[str] = set()
 
@@ -187,12 +190,8 @@ class TrajectoryReplay(Replay):
         pool = self._current_pool()
         if self._slots is None:
             self._slots = make_slots(batch_size, self.stagger)
-            playable = int(np.count_nonzero(store.transitions))
-            if batch_size > playable and REUSE[self.reuse] != REPLACEMENT:
-                self._warn_once(
-                    "slots",
-                    f"{batch_size} slots but only {playable} trajectories to play: some are played by several slots",
-                )
+            for about, doubt in self._doubts(batch_size, store.transitions[store.transitions > 0]):
+                self._warn_once(about, doubt)
         plan.fresh[:] = False
         stream, done = self._stream, 0
         while done < steps:
@@ -210,6 +209,21 @@ class TrajectoryReplay(Replay):
             )
         if store.first:
             plan.trajectories[:] += store.first
+
+    def _doubts(self, batch_size: int, lengths: Array) -> Iterator[tuple[str, str]]:
+        """What sweeps go badly with. lengths: of the trajectories that can be played"""
+        if batch_size > len(lengths) and REUSE[self.reuse] != REPLACEMENT:
+            yield (
+                "slots",
+                f"{batch_size} slots but only {len(lengths)} trajectories to play: some are played by several slots",
+            )
+        alike = len(lengths) > 1 and (lengths == lengths[0]).all()
+        if not self.stagger and batch_size > 1 and alike and lengths[0] >= LONG:
+            yield (
+                "equal lengths",
+                f"all trajectories have {lengths[0]:,} transitions, so every batch holds a single time step, on "
+                "which a critic may diverge; stagger=True spreads them",
+            )
 
     def reset(self) -> None:
         """Abandon all open sweeps; the next batch starts new ones and may have another size."""

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from rewind.experiments.paper.published import Printed, published, slips
-from rewind.report.paper.methods import method_of
+from rewind.report.paper.methods import Method, method_of
 from rewind.report.paper.runs import Array, Results
 from rewind.statistics import Estimate, Sample, bootstrap, deviation, mean
+
+Column = str | Method  # a name of the paper's, or what it has no name for
 
 NEAR = 5.0  # points: scores that differ by less agree, whatever their spread
 SMALL = 2.0  # points: an effect that is surely smaller is none
@@ -86,8 +88,8 @@ class Question:
     """
 
     algorithm: str
-    ones: Sequence[str]
-    others: Sequence[str]
+    ones: Sequence[Column]
+    others: Sequence[Column]
     datasets: Sequence[str]
     best: bool = False
     least: int = field(default=LEAST_RUNS)
@@ -116,7 +118,7 @@ class Question:
 
     def of_paper(self, names: Sequence[str]) -> Estimate | None:
         """The same from the paper's means, its interval from its deviations, where it has all the numbers."""
-        numbers = {(name, method): printed(self.algorithm, method, name)
+        numbers = {(name, method): printed(self.algorithm, method, name) if isinstance(method, str) else None
                    for name in names for method in (*self.ones, *self.others)}  # fmt: skip
         there = {key: number for key, number in numbers.items() if number is not None}
         full = [name for name in names if all((name, each) in there for each in (*self.ones, *self.others))]
@@ -134,12 +136,12 @@ class Question:
         reach = SIGMAS * float(np.sqrt(variance))
         return Estimate(value, value - reach, value + reach)
 
-    def _weights(self, name: str, others: Sequence[str]) -> dict[str, float]:
+    def _weights(self, name: str, others: Sequence[Column]) -> dict[Column, float]:
         """How each method counts; what stands on both sides (a weighted target of beta 1 is TR) counts as nothing."""
-        weights: dict[Any, tuple[str, float]] = {}
+        weights: dict[Any, tuple[Column, float]] = {}
         for side, sign in ((self.ones, 1.0), (others, -1.0)):
             for method in side:
-                key = method_of(method, name)
+                key = method_of(method, name) if isinstance(method, str) else method
                 known = weights.get(key, (method, 0.0))
                 weights[key] = (known[0], known[1] + sign / len(side))
         return dict(weights.values())

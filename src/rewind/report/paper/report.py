@@ -13,6 +13,7 @@ from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Sec
 from rewind.report.paper import beyond, claims, summary, tables
 from rewind.report.paper.cost import Cost, cost_table
 from rewind.report.paper.differences import differences_table, directions_table, figure_3, table_4
+from rewind.report.paper.gains import gains
 from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, short, source
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
@@ -36,8 +37,8 @@ def build(results: Results, costs: Sequence[Cost] = ()) -> Document:
     sections = [*(_paper_sections(results, costs) if compared else ()), *_own_sections(results)]
     if compared:
         order = (
-            "claims", "tables", "differences", "curves", "stability", "scores", "overall", "which", "cost", "beyond",
-            "origin",
+            "claims", "gains", "tables", "differences", "curves", "stability", "scores", "overall", "which", "cost",
+            "beyond", "origin",
         )  # fmt: skip
         sections.sort(key=lambda section: order.index(section.name))
     return Document(title, _subtitle(results), facts(results), sections, _data(results, compared))
@@ -64,6 +65,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
     extra = beyond.beyond_tables(results)
     sections = [
         Section("claims", "Claims", judged),
+        Section("gains", "Over the baseline", gains(results)),
         Section("tables", "Tables", [*shown, *tables.paper_tables(results)]),
         Section("differences", "Differences", [DIFFERENCES, panels, directions_table(panels), numbers]),
         Section("overall", "Overall", [*overall, *summary.suite_tables(results)]),
