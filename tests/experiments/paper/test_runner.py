@@ -303,6 +303,9 @@ def test_a_dry_run_shows_the_groups_and_trains_nothing(definitions, tmp_path, ca
     arguments = ["--definitions", str(definitions), "--out", str(tmp_path / "none"), "--runs-per-group", "4"]
     main(["paper", "run", "--dry-run", *arguments])
     assert [line.split()[2] for line in capsys.readouterr().out.splitlines()[1:]] == ["4", "2"]
+    main(["paper", "run", "--dry-run", *arguments, "--groups", "1", "--budget", "100h"])
+    _, only, told = capsys.readouterr().out.splitlines()
+    assert only.split()[2] == "4" and told == "--budget 100h: by the estimate 1 of 1 as they are here"
     assert not (tmp_path / "none").exists()
 
 

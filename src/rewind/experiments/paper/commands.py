@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,6 +86,7 @@ class PaperRun(Chosen):
         run_paper(self)
 
     def _show(self) -> None:
+        from rewind.experiments.paper.clock import parse_duration
         from rewind.experiments.paper.cost_table import cost_done
         from rewind.experiments.paper.costs import Estimate
         from rewind.experiments.paper.index import read_index
@@ -95,10 +97,14 @@ class PaperRun(Chosen):
         index = read_index(self.out)
         estimate = Estimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
-        groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))
+        groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))[: self.groups]
         tables = [definitions.tables[name] for name in wanted]
         costs = [each.name for each in tables if each.kind == "cost" and not cost_done(each, self.out)]
         lines = [f"table {name}: costs, which `rewind bench train` measures" for name in costs]
+        if self.budget is not None and groups:
+            ends = list(accumulate(estimate.seconds(group[0], len(group)) for group in groups))
+            whole = sum(end <= parse_duration(self.budget) for end in ends)
+            lines.append(f"--budget {self.budget}: by the estimate {whole} of {len(groups)} as they are here")
         print("\n".join([plan_text(groups, estimate), *lines] if groups or not costs else lines))
 
 
