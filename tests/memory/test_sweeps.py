@@ -141,13 +141,15 @@ def test_everything_is_replayed_in_an_epoch_exactly_once():
 
 def test_stagger_starts_at_different_steps():
     data = make(np.full(40, 100), known=1.0)
-    with pytest.warns(UserWarning, match=r"all trajectories have 100 transitions.*stagger=True"):
+    with pytest.warns(UserWarning, match=r"100% of the trajectories have 100 transitions.*stagger=True"):
         assert set(memory_on(data).sample(32).timesteps) == {99}
+    with pytest.warns(UserWarning, match=r"91% of the trajectories have 100 transitions"):
+        memory_on(make([*np.full(40, 100), 99, 98, 7, 5], known=1.0)).sample(32)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         staggered = memory_on(data, stagger=True).sample(32)
-        memory_on(make([*np.full(40, 100), 99], known=1.0)).sample(32)  # nothing is alike for long
-        memory_on(make(np.full(40, 10), known=1.0)).sample(32)
+        memory_on(make([*np.full(40, 100), *np.full(5, 99)], known=1.0)).sample(32)  # enough to spread them, in time
+        memory_on(make(np.full(40, 10), known=1.0)).sample(32)  # soon elsewhere
     assert len(set(staggered.timesteps)) > 15 and staggered.fresh.all()
 
 

@@ -75,15 +75,15 @@ def _run(spec, effect, noise, generator):
         }  # fmt: skip
 
 
-def write_train_folder(path, alpha=2.5):
+def write_train_folder(path, alpha=2.5, **bounds):
     """What `rewind train` writes, as far as a report reads it; a real one is tested with the command itself."""
     path.mkdir(parents=True, exist_ok=True)
     described, finished = [], []
     for sampler, beta, start in (("baseline", 1.0, 0.0), ("tr", 0.5, 20.0)):
         for seed in (0, 1):
             own = {"name": sampler, "alpha": 1.0, "reuse": "on_finish", "stagger": False}
-            described.append({"name": f"{sampler} {seed}", "agent": {"class": "TD3BC", "beta": beta, "alpha": alpha},
-                              "sampler": own, "seed": seed})  # fmt: skip
+            agent = {"class": "TD3BC", "beta": beta, "alpha": alpha, **bounds}
+            described.append({"name": f"{sampler} {seed}", "agent": agent, "sampler": own, "seed": seed})
             curve = {"steps": [10, 20], "scores": [start + 10, start + 10 + 20 * seed if start else 0.0]}
             finished.append({"name": f"{sampler} {seed}", "seed": seed, "alive": True, "curve": curve})
     config = {"config": {"runs": described, "block": None}, "device": "cpu", "versions": {"rewind": "test"}}

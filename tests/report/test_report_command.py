@@ -205,14 +205,17 @@ def test_folders_of_train_make_a_report_of_scores_and_curves(tmp_path):
     assert len(train_rows(train_runs(trained))) == 2 * 2 * 2
 
 
-def test_folders_of_other_settings_are_other_methods(tmp_path):
+@pytest.mark.parametrize("other", [{"alpha": 9.0}, {"target_high": 0.0}], ids=["another number", "a bound"])
+def test_folders_of_other_settings_are_other_methods(tmp_path, other):
     """Two trainings that differ in a number are not four seeds of one."""
-    for alpha in (2.5, 9.0):
-        write_train_folder(tmp_path / f"alpha {alpha}", alpha)
+    write_train_folder(tmp_path / "first")
+    write_train_folder(tmp_path / "second", **other)
     report(tmp_path, "--markdown", tmp_path / "report.md")
     told = (tmp_path / "report.md").read_text(encoding="utf-8")
     lines = [line for line in told.splitlines() if line.startswith("| TR, β 0.5")]
-    assert len(lines) == 2 and any("alpha" in line for line in lines) and all("| 2 | 0 |" in line for line in lines)
+    (name,) = other
+    assert len(lines) == 2 and any(name in line for line in lines) and all("| 2 | 0 |" in line for line in lines)
+    assert not any("None" in line for line in lines)
 
 
 def settings(tmp_path, name="rewind/antmaze-umaze-v0", alpha=2.5, notes=None, view=None, chosen=()):

@@ -81,7 +81,7 @@ def test_q_that_no_rewards_add_up_to_is_reported_once(capsys, monkeypatch):
     for algorithm, expected in bounds.items():  # EDAC's Q has a bonus for entropy
         (run,) = make_runs(DATA, algorithm, **SMALL)
         sparse = replace(DATA, rewards=np.linspace(-1, 0, DATA.rows))
-        assert possible_q(sparse, run.agent) == pytest.approx(expected, rel=1e-5)
+        assert possible_q(sparse, run.agent) == pytest.approx(expected, rel=1e-12)
     runs = make_runs(DATA, "td3_bc", seeds=[0, 1], **SMALL)
     train(DATA, runs, steps=60, log_every=20, **QUIET)
     assert "diverges" not in capsys.readouterr().err
@@ -90,6 +90,8 @@ def test_q_that_no_rewards_add_up_to_is_reported_once(capsys, monkeypatch):
     said = capsys.readouterr().err
     assert said.count("add up to between 50 and 60: its critic diverges") == 2 and said.count("at step 20,") == 2
     assert "(--set target_low=50 target_high=60 would bound it)" in said
+    train(DATA, make_runs(DATA, "td3_bc", target_high=1e6, **SMALL), steps=60, log_every=20, **QUIET)
+    assert capsys.readouterr().err.endswith("its critic diverges\n")  # it is bounded already
 
 
 def test_bounds_hold_a_critic_that_would_go_on_growing():
@@ -102,6 +104,8 @@ def test_bounds_hold_a_critic_that_would_go_on_growing():
     assert free["target"] == wide["target"] > 4 and 1 < held["target"] <= 2
     described = [run.describe()["agent"] for run in runs]
     assert "target_high" not in described[0] and described[1]["target_high"] == 2.0
+    with pytest.raises(UsageError, match="target_low is 0 and target_high -100"):
+        make_runs(endless, "td3_bc", target_low=0.0, target_high=-100.0)
 
 
 def test_a_run_that_explodes_is_masked_and_reported_and_the_others_go_on(capsys):

@@ -15,6 +15,7 @@ from rewind.data.catalogue import known_label
 from rewind.data.trajectories import Trajectories
 from rewind.memory.priorities import PRIORITIES, choose, rewards_of
 from rewind.memory.ranks import average_ranks
+from rewind.memory.sweeps import common_length
 from rewind.table import number, table
 
 Array = NDArray[Any]
@@ -172,10 +173,10 @@ def find_problems(data: Trajectories, values: dict[str, Array]) -> list[Problem]
         else None,
         Problem(
             "equal lengths",
-            f"all trajectories have {data.lengths[0]:,} steps, so every batch holds a single time step; "
-            "stagger=True spreads them",
+            f"{np.mean(data.lengths == common):.0%} of the trajectories have {common:,} steps, so that batches hold a "
+            "single time step; stagger=True spreads them",
         )
-        if count > 1 and (data.lengths == data.lengths[0]).all()
+        if (common := common_length(data.lengths)) is not None
         else None,
         _ties(values, count),
         _no_vectors(data),

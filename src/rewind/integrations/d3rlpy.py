@@ -101,19 +101,20 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
         self.memory.update_uncertainty(torch.cat(values, dim=1).std(dim=1, correction=0))
 
 
-def use_weighted_target(algo: Any, beta: float) -> WeightedTarget:
+def use_weighted_target(algo: Any, beta: float, low: float | None = None, high: float | None = None) -> WeightedTarget:
     """Let an algorithm that was built, and that trains from a `TrajectoryBuffer`, regress to the weighted target.
 
     algo.build_with_dataset(buffer)
     use_weighted_target(algo, beta=0.75)
 
+    low, high: bounds of the targets, in rewards as scaled; None: none
     returns: the target, whose `state_dict` belongs into a checkpoint
     """
     if algo.impl is None:
         raise UsageError("the algorithm has no networks yet: call algo.build_with_dataset(buffer) first")
     if algo.compiled:
         raise UsageError("a compiled algorithm cannot carry targets: create it with compile_graph=False")
-    target = WeightedTarget(algo.gamma, beta)
+    target = WeightedTarget(algo.gamma, beta, low, high)
     bootstrap_of = algo.impl.compute_target
 
     def compute_target(batch: Any) -> Any:

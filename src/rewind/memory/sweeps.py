@@ -34,6 +34,8 @@ from rewind.memory.pool import (
 
 Array = NDArray[Any]
 
+ALIKE = 0.9  # of the trajectories, with one length: nearly all of a batch is a single time step
+
 # The most uniform numbers one slot can use in one step: the draw, and the place to start when staggered.
 NUMBERS_PER_SLOT = TRIES + 2
 
@@ -45,6 +47,12 @@ class Slots(NamedTuple):
     left: Array  # how many rows its sweep has left; 0: it needs a new trajectory
     trajectory: Array  # which one it plays; -1: none
     stagger: Array  # bool: its next sweep starts at a random place
+
+
+def common_length(lengths: Array) -> int | None:
+    """The length that at least `ALIKE` of several trajectories share: their sweeps start together and stay together."""
+    found, counts = np.unique(lengths, return_counts=True)
+    return int(found[counts.argmax()]) if len(lengths) > 1 and counts.max() >= ALIKE * len(lengths) else None
 
 
 def make_slots(batch_size: int, stagger: bool) -> Slots:

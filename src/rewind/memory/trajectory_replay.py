@@ -19,11 +19,20 @@ from rewind.memory.ragged import Ragged
 from rewind.memory.ranks import Ranked, average_ranks, rank, rank_weights
 from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
-from rewind.memory.sweeps import NUMBERS_PER_SLOT, Recording, Slots, make_recording, make_slots, play, record
+from rewind.memory.sweeps import (
+    NUMBERS_PER_SLOT,
+    Recording,
+    Slots,
+    common_length,
+    make_recording,
+    make_slots,
+    play,
+    record,
+)
 
 Array = NDArray[Any]
 
-LONG = 100  # steps of trajectories that are all alike, from which on their sweeps keep a critic at one place for long
+LONG = 100  # transitions of trajectories of one length, from which on their sweeps keep a critic at one place for long
 
 _SAID: set[str] = set()
 
@@ -217,12 +226,12 @@ class TrajectoryReplay(Replay):
                 "slots",
                 f"{batch_size} slots but only {len(lengths)} trajectories to play: some are played by several slots",
             )
-        alike = len(lengths) > 1 and (lengths == lengths[0]).all()
-        if not self.stagger and batch_size > 1 and alike and lengths[0] >= LONG:
+        common = common_length(lengths)
+        if not self.stagger and batch_size > 1 and common is not None and common >= LONG:
             yield (
                 "equal lengths",
-                f"all trajectories have {lengths[0]:,} transitions, so every batch holds a single time step, on "
-                "which a critic may diverge; stagger=True spreads them",
+                f"{np.mean(lengths == common):.0%} of the trajectories have {common:,} transitions, so that batches "
+                "hold a single time step, on which critics may diverge; stagger=True (--stagger) spreads them",
             )
 
     def reset(self) -> None:

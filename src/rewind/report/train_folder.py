@@ -97,7 +97,8 @@ def _swept(runs: Sequence[dict[str, Any]]) -> list[str]:
 
     beta and the steps have columns of their own.
     """
-    names = [name for name in runs[0]["agent"] if name not in ("class", "beta", "total_steps")]
+    known = dict.fromkeys(name for run in runs for name in run["agent"])  # a number may be missing: no bound
+    names = [name for name in known if name not in ("class", "beta", "total_steps")]
     return [name for name in names if len({json.dumps(run["agent"].get(name)) for run in runs}) > 1]
 
 
@@ -107,7 +108,7 @@ def _settings(training: _Training, run: dict[str, Any], swept: Sequence[str]) ->
     agent, known = run["agent"], known_entry(name)
     built = _built_otherwise(training.results["data"].get("notes", {}))
     if known is None:
-        return {each: agent.get(each) for each in swept} | built
+        return {each: agent[each] for each in swept if each in agent} | built
     command = training.results["command"]["agent"]
     given = [text.partition("=")[0] for text in command.get("set", ())] + (["hidden"] if command.get("hidden") else [])
     paper, own = known.numbers(algorithm), {each: agent.get(each) for each in (*swept, *given) if each != "total_steps"}

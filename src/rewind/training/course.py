@@ -15,7 +15,7 @@ import numpy as np
 from rewind.errors import RewindError
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import read_latest, write_checkpoint
-from rewind.training.engine import Outcome, to_host
+from rewind.training.engine import EXPLODED, Outcome, to_host
 from rewind.training.evaluations import LOOK, Evaluations
 from rewind.training.group import Group
 from rewind.training.log import JsonLines, Record, Sink, TensorBoard, WeightsAndBiases
@@ -187,7 +187,8 @@ class Course:
             if record.get("alive") is False and record["run"] not in self.dead:
                 self.dead.add(record["run"])
                 name = f"run {record['run']} ({record['name']})"
-                bar.write(f"rewind: {name} is no longer finite at step {record['step']:,}: it stays as it was before")
+                told = f"is no longer finite, or its Q beyond {EXPLODED:.0e}, at step {record['step']:,}"
+                bar.write(f"rewind: {name} {told}: it stays as it was before")
             self._watch(record, bar)
         written = [sink.write(records) for sink in self.sinks]
         scores = [record["score"] for record in records if record.get("score") is not None]
@@ -206,8 +207,9 @@ class Course:
             self.diverged.add(record["run"])
             name, step = f"run {record['run']} ({record['name']})", f"{record['step']:,}"
             rewards = f"its rewards add up to between {low:,.0f} and {high:,.0f}"
-            can = f" (--set target_low={math.floor(low)} target_high={math.ceil(high)} would bound it)"
-            told = "" if not hasattr(self.session.runs[record["run"]].agent, "target_high") else can
+            agent = self.session.runs[record["run"]].agent
+            free = np.isinf(getattr(agent, "target_high", 0.0))
+            told = f" (--set target_low={math.floor(low)} target_high={math.ceil(high)} would bound it)" if free else ""
             bar.write(f"rewind: {name} has a Q of {q:,.0f} at step {step}, but {rewards}: its critic diverges{told}")
 
     def _asked_to_stop(self) -> bool:

@@ -26,7 +26,7 @@ from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
 from rewind.training.engine import Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
-from rewind.training.spec import Run, View
+from rewind.training.spec import Run, View, plain
 from rewind.training.table import Normaliser, Source, make_normaliser, make_table
 
 Array = NDArray[Any]
@@ -186,7 +186,7 @@ def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
 
     Anything, for an agent without critics, and for one whose Q has a bonus for entropy besides.
     """
-    discount = float(getattr(agent, "discount", 1.0))
+    discount = plain(getattr(agent, "discount", 1.0))
     if discount >= 1.0 or hasattr(agent, "target_entropy"):
         return -np.inf, np.inf
     low, high = float(data.rewards.min()), float(data.rewards.max())

@@ -97,7 +97,7 @@ class Run:
         Of an agent's numbers, those that are finite: a bound at infinity is none, and JSON has no word for it.
         """
         numbers = {
-            key: _plain(value) if np.ndim(value) == 0 and not isinstance(value, (str, tuple)) else list(value)
+            key: plain(value) if np.ndim(value) == 0 and not isinstance(value, (str, tuple)) else list(value)
             for key, value in vars(self.agent).items()
         }
         finite = {key: value for key, value in numbers.items() if value not in (-math.inf, math.inf)}
@@ -111,7 +111,7 @@ class Run:
         }
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A number as it was written: 0.99, not the float32 next to it."""
     array = np.asarray(value)
     return float(str(array)) if array.dtype == np.float32 else array.item()
@@ -176,6 +176,9 @@ def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
             raise unknown_name(f"setting of {algorithm}", name, fields)
     if any(size < 1 for size in settings.get("hidden", ())):
         raise UsageError(f"hidden is {tuple(settings['hidden'])}; expected sizes of at least 1")
+    low, high = settings.get("target_low", -math.inf), settings.get("target_high", math.inf)
+    if not low < high:
+        raise UsageError(f"target_low is {low:g} and target_high {high:g}; expected the low one to be less")
 
 
 def _width(what: str, array: Any) -> int:

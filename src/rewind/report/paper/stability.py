@@ -16,8 +16,8 @@ KEPT = 0.5  # of its best, what a run must end with
 
 RULE = (
     f"A run fell if its score at the end is less than {KEPT:.0%} of its best on the way (the mean of {NEIGHBOURS} "
-    f"evaluations in a row), where that was at least {GOOD:.0f} points, "
-    "or if it broke: its numbers stopped being finite. Only data sets on which a run fell are shown; "
+    f"evaluations in a row), where that was at least {GOOD:.0f} points, or if it broke: its numbers stopped being "
+    "finite, or its Q left ±1e9. Only data sets on which a run fell are shown; "
     "a dash: none of the runs did. Q: the mean over batches that the run learned from; runs of which it was not "
     "recorded, or is no longer a number, are left out."
 )
