@@ -11,7 +11,7 @@ from rewind.agents import AGENTS, Batch
 OBSERVATION, ACTION, ROWS = 5, 3, 32
 LIMIT = 1.5  # max_action: not 1, so that a forgotten one shows
 
-# Numbers at which every branch is taken: clipped noise, clipped advantage weights, a visible decay.
+# Numbers at which every branch is taken: clipped noise, targets and advantage weights, a visible decay.
 SHAPES = {
     "bc": {"hidden": (16, 16)},
     "edac": {"hidden": (16, 16, 16), "ensemble": 4},
@@ -29,7 +29,14 @@ NUMBERS = {
         "total_steps": 5,
         "temperature": 20.0,
     },
-    "td3_bc": {"actor_rate": 1e-3, "critic_rate": 2e-3, "target_rate": 0.1, "policy_noise": 0.5},
+    "td3_bc": {
+        "actor_rate": 1e-3,
+        "critic_rate": 2e-3,
+        "target_rate": 0.1,
+        "policy_noise": 0.5,
+        "target_low": -1.0,
+        "target_high": 1.0,
+    },
 }
 
 

@@ -58,12 +58,15 @@ class Reference:
     def target(self, batch, bootstrap):
         """Eq. 2 to 4 of the paper, slot by slot."""
         discount, beta = self.number("discount"), self.number("beta")
+        bounded = hasattr(self.agent, "target_low")
         for slot, future in enumerate(bootstrap.tolist()):
             if batch.terminals[slot]:
                 future = 0.0
             elif not batch.fresh[slot]:
                 future = (1 - beta) * self.carry[slot] + beta * future
             self.carry[slot] = float(batch.rewards[slot]) + discount * future
+            if bounded:
+                self.carry[slot] = min(max(self.carry[slot], self.number("target_low")), self.number("target_high"))
         return torch.tensor(self.carry, dtype=DTYPE)
 
     def follow(self, target, online):
