@@ -83,7 +83,7 @@ def test_saving_does_not_disturb_the_memory():
 
 def test_the_state_is_small_open_sweeps_and_one_value_per_trajectory():
     data = make(np.full(2000, 500), known=1.0)
-    memory = TrajectoryReplay("lower_uqm_unc", seed=0)
+    memory = TrajectoryReplay("lower_uqm_unc", stagger=True, seed=0)
     memory.load_offline_dataset(data)
     for _ in range(4):
         feed(memory, memory.plan(100, 64))

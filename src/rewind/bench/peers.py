@@ -215,8 +215,8 @@ def flashbax(work: Work, prioritised: bool) -> tuple[Call, Call | None]:
 
 OURS = (
     Entry("rewind uniform", lambda work: rewind(work, UniformReplay(seed=0))),
-    Entry("rewind TR", lambda work: rewind(work, TrajectoryReplay(seed=0))),
-    Entry("rewind PTR", lambda work: rewind(work, TrajectoryReplay("uqm_reward", seed=0))),
+    Entry("rewind TR", lambda work: rewind(work, TrajectoryReplay(stagger=True, seed=0))),
+    Entry("rewind PTR", lambda work: rewind(work, TrajectoryReplay("uqm_reward", stagger=True, seed=0))),
     Entry("rewind prioritised", lambda work: rewind(work, PrioritizedReplay(alpha=ALPHA, seed=0))),
 )
 PEERS = (
