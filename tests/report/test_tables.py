@@ -129,14 +129,30 @@ def test_what_the_paper_lacks_is_shown_once_it_was_run():
     assert titles[0].startswith("One beta") and "When a trajectory is available again" in titles
     assert "TD3+BC's alpha, the paper's grid" not in titles  # one alpha for each set is no grid
     reuse = tables[titles.index("When a trajectory is available again")]
-    assert "TR, reuse epoch" in reuse.columns and len(reuse.columns) == 10
-    assert reuse.lines[-1].head == "Mean of 1" and "[" in reuse.lines[-1].cells[0].text
+    assert reuse.columns == ["", "hopper-medium-replay"]  # more variants than data sets: they go down
+    assert [line.head for line in reuse.lines][:2] == ["TR, reuse epoch", "TR, reuse on_finish"]
+    assert len(reuse.lines) == 9
+    beta = tables[0]  # and few go across
+    assert beta.columns[:2] == ["Data set", "Baseline"] and [line.head for line in beta.lines] == [
+        "hopper-medium-replay"
+    ]
+
+
+def test_variants_on_several_data_sets_have_a_mean():
+    sets = ["hopper-medium-replay-v2", "antmaze-umaze-v0", "walker2d-medium-replay-v2"]
+    tables = {
+        table.caption: table for table in beyond_tables(results(tables=("2", "fixed_beta", "reuse"), datasets=sets))
+    }
+    reuse = tables["When a trajectory is available again"]
+    assert reuse.columns[-1] == "Mean of 3" and all("[" in line.cells[-1].text for line in reuse.lines)
+    beta = next(iter(tables.values()))
+    assert beta.lines[-1].head == "Mean of 3" and all("[" in each.text for each in beta.lines[-1].cells)
 
 
 def test_a_bound_at_infinity_is_none():
     (table,) = beyond_tables(results(tables=("bounded",), datasets=["antmaze-umaze-v0"]))
-    assert table.columns[:3] == ["Data set", "Baseline", "Baseline, target low -100.0, target high 0.0"]
-    assert [cell.text[-3:] for cell in table.lines[0].cells] == ["(8)"] * 10
+    assert [line.head for line in table.lines][:3] == ["Baseline", "Baseline, bounded", "TR"]
+    assert [line.cells[0].text[-3:] for line in table.lines] == ["(8)"] * 10
 
 
 def test_runs_of_different_agents_are_never_one_mean():

@@ -20,10 +20,11 @@ from rewind.statistics import bootstrap, deviation, mean
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 
-UNBOUNDED = {"target_low": -math.inf, "target_high": math.inf}  # TD3+BC's, where nothing is said of them
+WIDE = 7  # columns that a page still shows well
+BOUNDS = ("target_low", "target_high")  # of TD3+BC's targets
 
 RULE = (
-    "Each cell: mean and standard deviation over runs, and their number. The last line is the mean over the data sets "
+    "Each cell: mean and standard deviation over runs, and their number. At the end is the mean over the data sets "
     "on which every variant of the table has runs, with a 95% bootstrap interval."
 )
 
@@ -79,7 +80,8 @@ def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None
 
 def _described(spec: RunSpec) -> dict[str, Any]:
     known = known_entry(spec.dataset)
-    settings = UNBOUNDED | ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
+    settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
+    bounds = [settings.pop(name, math.inf) for name in BOUNDS]
     return {
         "algorithm": spec.algorithm,
         "sampler": spec.sampler,
@@ -88,6 +90,7 @@ def _described(spec: RunSpec) -> dict[str, Any]:
         "exponent": spec.exponent,
         "stagger": spec.stagger,
         "block": spec.block or "default",
+        "bounded": any(map(math.isfinite, bounds)),  # by what, differs from one data set to the next
         **settings,
     }
 
@@ -102,20 +105,27 @@ def _differing(described: dict[RunSpec, dict[str, Any]]) -> list[str]:
 
 
 def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[Any] = ()) -> Table:
-    """Data sets down, variants across; those without any runs are left out."""
+    """Data sets down and variants across, or the other way where that is narrower; those without runs are left out."""
     datasets = list(dict.fromkeys(dataset for (dataset, _), own in scores.items() if len(own)))
     there = {variant for (_, variant), own in scores.items() if len(own)}
     shown = [each for each in variants if each in there] or sorted(there, key=_order)
-    lines = [Line(short(name), [_cell(scores.get((name, each))) for each in shown]) for name in datasets]
+    heads = [each if isinstance(each, str) else _name(each) for each in shown]
+    cells = [[_cell(scores.get((name, each))) for each in shown] for name in datasets]
     full = [name for name in datasets if all(len(scores.get((name, each), ())) for each in shown)]
-    if full:
-        means = [bootstrap(mean, [scores[name, each] for name in full]) for each in shown]
-        cells = [
-            Cell(f"{found.value:.1f}" + ("" if found.low is None else f" [{found.low:.1f}, {found.high:.1f}]"))
-            for found in means
-        ]
-        lines.append(Line(f"Mean of {len(full)}", cells, total=True))
-    return Table(title, ["Data set", *(each if isinstance(each, str) else _name(each) for each in shown)], lines)
+    means = [_mean_cell([scores[name, each] for name in full]) for each in shown] if len(full) > 1 else None
+    over = f"Mean of {len(full)}"
+    if len(shown) > max(WIDE, len(datasets)):
+        columns = ["", *map(short, datasets), *([over] if means else [])]
+        turned = list(zip(*cells, *([means] if means else []), strict=True))
+        return Table(title, columns, [Line(head, own) for head, own in zip(heads, turned, strict=True)])
+    lines = [Line(short(name), own) for name, own in zip(datasets, cells, strict=True)]
+    lines += [Line(over, means, total=True)] if means else []
+    return Table(title, ["Data set", *heads], lines)
+
+
+def _mean_cell(scores: Sequence[Array]) -> Cell:
+    found = bootstrap(mean, scores)
+    return Cell(f"{found.value:.1f}" + ("" if found.low is None else f" [{found.low:.1f}, {found.high:.1f}]"))
 
 
 def _cell(scores: Array | None) -> Cell:
@@ -144,8 +154,10 @@ def _name(variant: Variant) -> str:
             told.append(LABELS[value])
         elif name == "stagger":
             told.append("staggered" if value else "from the end")
+        elif name == "bounded":
+            told += ["bounded"] if value else []
         elif name == "block":
             told.append(f"{value} steps planned")
-        elif value not in UNBOUNDED.values():
+        else:
             told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
     return ", ".join(told)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from rewind.data.catalogue import known_entry
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, short
 from rewind.report.paper.runs import Results, Run
@@ -17,9 +18,12 @@ KEPT = 0.5  # of its best, what a run must end with
 RULE = (
     f"A run fell if its score at the end is less than {KEPT:.0%} of its best on the way (the mean of {NEIGHBOURS} "
     f"evaluations in a row), where that was at least {GOOD:.0f} points, or if it broke: its numbers stopped being "
-    "finite, or its Q left ±1e9. Only data sets on which a run fell are shown; "
-    "a dash: none of the runs did. Q: the mean over batches that the run learned from; runs of which it was not "
-    "recorded, or is no longer a number, are left out."
+    "finite, or its Q left ±1e9. Only data sets on which a run fell are shown; a dash: none of the runs did."
+)
+CRITICS = (
+    "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) is above "
+    "0 where every reward is 0 or -1, as on AntMaze: no rewards add up to that. Runs of which Q was not recorded are "
+    "left out."
 )
 
 
@@ -54,21 +58,41 @@ def _tables(results: Results, algorithm: str) -> list[Table]:
         if any(found)
     ]
     columns = ["Method", *map(short, datasets)]
-    tables = [Table(f"Runs that fell, {ALGORITHMS[algorithm]}", columns, lines)]
-    known = [run for run in own if run.q is not None and run.dataset in datasets]
-    if known:
-        kinds: dict[str, Callable[[Run], bool]] = {
-            "fell": fell,
-            "stayed good": lambda run: not fell(run) and max(_best(run), run.score) >= GOOD,
-            f"never had {GOOD:.0f} points": lambda run: not fell(run) and not max(_best(run), run.score) >= GOOD,
-        }
-        shown = [
-            Line(f"Runs that {told}", [_q([run for run in known if run.dataset == name and is_so(run)])
-                                       for name in datasets])
-            for told, is_so in kinds.items()
-        ]  # fmt: skip
-        tables.append(Table(f"Q at the end, {ALGORITHMS[algorithm]}: median, lowest to highest", columns, shown))
-    return tables
+    counted = Table(f"Runs that fell, {ALGORITHMS[algorithm]}", columns, lines)
+    critics = [
+        line for name in results.datasets if (line := _critics(name, [run for run in own if run.dataset == name]))
+    ]
+    if not critics:
+        return [counted]
+    below = f"of them below {GOOD:.0f} points"
+    columns = ["Data set", "Runs", "Diverged", below, "Others", below, "Q of the others: median, lowest to highest"]
+    return [counted, Table(f"Critics that diverged, {ALGORITHMS[algorithm]}", columns, critics, CRITICS)]
+
+
+def diverged(run: Run) -> bool:
+    """Whether its critic promises what no rewards add up to, as far as that is known."""
+    return not run.alive or (run.q is not None and run.q > _ceiling(run))
+
+
+def _ceiling(run: Run) -> float:
+    """The most that rewards can add up to; infinite where the catalogue does not say what they are."""
+    entry = known_entry(run.dataset)
+    theirs = None if entry is None else getattr(entry, run.algorithm, None)
+    return 0.0 if theirs is not None and theirs.rewards == "minus_one" else np.inf
+
+
+def _critics(dataset: str, runs: Sequence[Run]) -> Line | None:
+    """How many diverged on a data set, and what that did to scores; nothing where none did."""
+    known = [run for run in runs if run.q is not None or not run.alive]
+    lost, others = [run for run in known if diverged(run)], [run for run in known if not diverged(run)]
+    if not lost:
+        return None
+    counts = [len(known), len(lost), _poor(lost), len(others), _poor(others)]
+    return Line(short(dataset), [*(Cell(str(count)) for count in counts), _q(others)])
+
+
+def _poor(runs: Sequence[Run]) -> int:
+    return sum(not run.score >= GOOD for run in runs)
 
 
 def _by_method(results: Results, algorithm: str, datasets: Sequence[str]) -> dict[str, list[list[Run]]]:
@@ -99,8 +123,4 @@ def _q(runs: Sequence[Run]) -> Cell:
     if not runs:
         return Cell(kind="missing")
     values = np.array([run.q for run in runs])
-    return Cell(f"{_figure(np.median(values))} ({_figure(values.min())} to {_figure(values.max())})")
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) < 1e7 else f"{value:.0e}"  # a critic that diverges stops at nothing
+    return Cell(f"{np.median(values):,.0f} ({values.min():,.0f} to {values.max():,.0f})")
