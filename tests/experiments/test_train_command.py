@@ -140,6 +140,16 @@ def test_one_priority_and_one_beta_may_be_called_so(points, tmp_path):
     assert (described["sampler"]["name"], described["agent"]["beta"]) == ("uqm_reward", 0.75)
 
 
+def test_targets_are_bounded_by_the_rewards_as_the_agent_sees_them(points, tmp_path, capsys):
+    for rewards in ("raw", "minus_one"):
+        run("--dataset", points, "--bounded", "--rewards", rewards, "--steps", "4", "--env", "none",
+            "--out", tmp_path / rewards, *TINY)  # fmt: skip
+    found = [json.loads((tmp_path / name / "config.json").read_text())["config"]["runs"][0]["agent"] for name in
+             ("raw", "minus_one")]  # fmt: skip
+    assert found[1]["target_low"] == pytest.approx(found[0]["target_low"] - 100, rel=1e-4)
+    assert "only those of td3_bc can" in fails(capsys, "--dataset", points, "--algorithm", "iql", "--bounded")
+
+
 def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):
     run("--dataset", points, "--algorithm", "edac", "--set", "eta=0,1", "ensemble=3", "--steps", "4",
         "--env", "none", "--out", tmp_path / "run", *TINY)  # fmt: skip

@@ -18,7 +18,7 @@ from rewind.errors import RewindError, UsageError, unknown_name
 from rewind.experiments.train_command import EvaluationOptions, Train
 from rewind.experiments.train_settings import parse_settings
 from rewind.files import read_json, write_json
-from rewind.training import Options, Run, Sampler, Trained, make_runs, train
+from rewind.training import Options, Run, Sampler, Trained, bound_targets, make_runs, train
 from rewind.training.determinism import make_deterministic
 from rewind.training.evaluations import Evaluate
 from rewind.training.policies import save_policies
@@ -73,7 +73,7 @@ def describe_runs(command: Train, data: Trajectories) -> tuple[list[Run], list[s
         for run in _combinations(command, data, {**fixed, **own}):
             runs.append(replace(run, view=replace(run.view, **given), name=run.name + extra))
             names.append(variant_name(agent.algorithm, run) + extra)
-    return runs, names
+    return bound_targets(runs, data) if agent.bounded else runs, names
 
 
 def _combinations(command: Train, data: Trajectories, settings: dict[str, Any]) -> list[Run]:

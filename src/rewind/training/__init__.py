@@ -1,5 +1,6 @@
 """Where memory and agents meet: many runs, planned on the host, trained in one program on the device."""
 
+from rewind.training.bounds import bound_targets
 from rewind.training.determinism import make_deterministic
 from rewind.training.options import Options, Stopped, Trained
 from rewind.training.spec import SAMPLERS, Run, Sampler, View, make_runs
@@ -13,6 +14,7 @@ __all__ = [
     "Stopped",
     "Trained",
     "View",
+    "bound_targets",
     "make_deterministic",
     "make_runs",
     "train",

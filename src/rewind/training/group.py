@@ -20,13 +20,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents import Agent
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
+from rewind.training.bounds import possible_q
 from rewind.training.engine import Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
-from rewind.training.spec import Run, View, plain
+from rewind.training.spec import Run, View
 from rewind.training.table import Normaliser, Source, make_normaliser, make_table
 
 Array = NDArray[Any]
@@ -179,18 +179,6 @@ def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list
 def data_of(run: Run, data: Trajectories) -> Trajectories:
     """Its own, or else that of all."""
     return data if run.data is None else run.data
-
-
-def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
-    """The least and the most that rewards like those of the data can add up to.
-
-    Anything, for an agent without critics, and for one whose Q has a bonus for entropy besides.
-    """
-    discount = plain(getattr(agent, "discount", 1.0))
-    if discount >= 1.0 or hasattr(agent, "target_entropy"):
-        return -np.inf, np.inf
-    low, high = float(data.rewards.min()), float(data.rewards.max())
-    return min(low, low / (1 - discount)), max(high, high / (1 - discount))
 
 
 def finite(value: Any) -> float | None:

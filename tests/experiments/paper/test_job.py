@@ -44,5 +44,9 @@ def test_rebuilt_data_is_trained_with_the_settings_of_the_set_it_stands_for():
     antmaze, hopper = (replace(data, name=f"rewind/{name}-v0") for name in ("antmaze-medium-play", "hopper-medium"))
     (run,) = describe([RunSpec(antmaze.name)], {antmaze.name: antmaze})
     assert float(run.agent.alpha) == 36.0 and run.view.rewards == "minus_one" and run.view.normalise_states
+    (run,) = describe([RunSpec(antmaze.name, settings=(("bounded", True),))], {antmaze.name: antmaze})
+    lowest, highest = antmaze.rewards.min() - 1, antmaze.rewards.max() - 1
+    assert float(run.agent.target_low) == pytest.approx(100 * lowest, rel=1e-5)
+    assert float(run.agent.target_high) == pytest.approx(max(100 * highest, highest), rel=1e-5)
     (run,) = describe([RunSpec(hopper.name, "iql", steps=1000)], {hopper.name: hopper})
     assert run.view.rewards == "return_range" and float(run.agent.total_steps) == 1000.0

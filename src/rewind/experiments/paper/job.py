@@ -24,7 +24,7 @@ from rewind.experiments.paper.work import TRAINED, is_trained, read_work, write_
 from rewind.experiments.train_job import find_environment
 from rewind.files import read_json, write_json
 from rewind.progress import say
-from rewind.training import Options, Run, Sampler, Stopped, make_runs
+from rewind.training import Options, Run, Sampler, Stopped, bound_targets, make_runs
 from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import can_wait
@@ -178,11 +178,13 @@ def describe(specs: Sequence[RunSpec], data: Mapping[str, Trajectories]) -> list
     runs: list[Run] = []
     for spec in specs:
         settings = dict(spec.settings)
+        bounded = settings.pop("bounded", False)
         if spec.algorithm == "iql":
             settings.setdefault("total_steps", float(spec.steps))  # the actor's rate reaches 0 at the end
         sampler = Sampler(spec.sampler, spec.exponent, spec.reuse, spec.stagger)
         own = data[spec.dataset]
-        (run,) = make_runs(own, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
+        these = make_runs(own, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
+        (run,) = bound_targets(these, own) if bounded else these
         runs.append(replace(run, data=own))
     return runs
 

@@ -82,6 +82,7 @@ def _described(spec: RunSpec) -> dict[str, Any]:
     known = known_entry(spec.dataset)
     settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
     bounds = [settings.pop(name, math.inf) for name in BOUNDS]
+    bounded = settings.pop("bounded", False) or any(map(math.isfinite, bounds))
     return {
         "algorithm": spec.algorithm,
         "sampler": spec.sampler,
@@ -90,7 +91,7 @@ def _described(spec: RunSpec) -> dict[str, Any]:
         "exponent": spec.exponent,
         "stagger": spec.stagger,
         "block": spec.block or "default",
-        "bounded": any(map(math.isfinite, bounds)),  # by what, differs from one data set to the next
+        "bounded": bounded,  # by what, differs from one data set to the next
         **settings,
     }
 

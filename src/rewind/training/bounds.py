@@ -1,0 +1,50 @@
+"""What rewards can add up to: a Q beyond it has diverged, and targets that stay within it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rewind.agents import TD3BC, Agent
+from rewind.data import Trajectories
+from rewind.errors import UsageError
+from rewind.training.spec import Run, View, plain
+
+
+def bound_targets(runs: Sequence[Run], data: Trajectories) -> list[Run]:
+    """The runs with targets that stay within what rewards like those they see can add up to.
+
+    A critic that diverges then stops there. A bound that an agent has already is left as it is.
+    """
+    ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
+    result = []
+    for run in runs:
+        agent, own = run.agent, data if run.data is None else run.data
+        if not isinstance(agent, TD3BC):
+            raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; only those of td3_bc can")
+        key = (id(own), run.view, plain(agent.discount))
+        if key not in ranges:
+            ranges[key] = possible_q(run.view.apply(own), agent)
+        if not np.isfinite(ranges[key]).all():
+            raise UsageError(f"a discount of {key[-1]:g} bounds nothing; set target_low and target_high yourself")
+        given = (agent.target_low, agent.target_high)
+        low, high = (float(found if np.isinf(one) else one) for found, one in zip(ranges[key], given, strict=True))
+        if low > high:
+            raise UsageError(f"targets cannot be at least {low:g} and at most {high:g}; the data's: {ranges[key]}")
+        result.append(replace(run, agent=replace(agent, target_low=low, target_high=high)))
+    return result
+
+
+def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
+    """The least and the most that rewards like those of the data can add up to.
+
+    Anything, for an agent without critics, and for one whose Q has a bonus for entropy besides.
+    """
+    discount = plain(getattr(agent, "discount", 1.0))
+    if discount >= 1.0 or hasattr(agent, "target_entropy"):
+        return -np.inf, np.inf
+    low, high = float(data.rewards.min()), float(data.rewards.max())
+    return min(low, low / (1 - discount)), max(high, high / (1 - discount))

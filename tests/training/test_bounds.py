@@ -1,0 +1,57 @@
+"""Targets bounded by what the rewards of the data, as the runs see them, can add up to."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+pytest.importorskip("equinox")
+
+from rewind import UsageError
+from rewind.training import View, bound_targets, make_runs, train
+from tests.helpers import make
+
+DATA = make(np.random.default_rng(0).integers(5, 25, 40), terminated=0.5, known=1.0)
+SMALL = {"hidden": (16, 16)}
+QUIET = {"progress": False, "batch_size": 8}
+
+
+def bounds(run):
+    return [float(run.agent.target_low), float(run.agent.target_high)]
+
+
+def test_bounds_are_of_the_rewards_that_a_run_sees():
+    data = replace(DATA, rewards=np.linspace(-2, 3, DATA.rows).astype(np.float32))
+    (raw,) = bound_targets(make_runs(data, "td3_bc", **SMALL), data)
+    (less,) = bound_targets(make_runs(data, "td3_bc", view=View(rewards="minus_one"), discount=0.9, **SMALL), data)
+    (kept,) = bound_targets(make_runs(data, "td3_bc", target_high=7.0, **SMALL), data)
+    assert bounds(raw) == pytest.approx([-200, 300]) and bounds(less) == pytest.approx([-30, 20])
+    assert bounds(kept) == pytest.approx([-200, 7])
+    other = replace(data, rewards=data.rewards / 2)
+    own = bound_targets([replace(raw, data=other, agent=make_runs(data, "td3_bc", **SMALL)[0].agent), kept], data)
+    assert bounds(own[0]) == pytest.approx([-100, 150]) and bounds(own[1]) == bounds(kept)
+
+
+def test_rewards_of_one_sign_still_let_an_episode_end():
+    """What has ended has a value of one reward, which is more than the sum of all."""
+    cold = replace(DATA, rewards=np.full(DATA.rows, -1, np.float32))
+    assert bounds(bound_targets(make_runs(cold, "td3_bc", **SMALL), cold)[0]) == pytest.approx([-100, -1])
+
+
+def test_bounds_that_change_nothing_change_nothing():
+    free = make_runs(DATA, "td3_bc", **SMALL)
+    first, second = (
+        train(DATA, runs, steps=40, log_every=20, **QUIET)[0] for runs in (free, bound_targets(free, DATA))
+    )
+    assert first.records[-1]["q"] == second.records[-1]["q"]
+
+
+@pytest.mark.parametrize("algorithm, settings, said", [
+    ("iql", {}, "targets of IQL cannot be bounded; only those of td3_bc can"),
+    ("td3_bc", {"discount": 1.0}, "a discount of 1 bounds nothing; set target_low and target_high yourself"),
+    ("td3_bc", {"target_low": 1e6}, "targets cannot be at least 1e\\+06 and at most"),
+])  # fmt: skip
+def test_what_has_no_bounds_is_refused(algorithm, settings, said):
+    with pytest.raises(UsageError, match=said):
+        bound_targets(make_runs(DATA, algorithm, **SMALL, **settings), DATA)
