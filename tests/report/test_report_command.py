@@ -218,14 +218,14 @@ def test_folders_of_other_settings_are_other_methods(tmp_path, other):
     assert not any("None" in line for line in lines)
 
 
-def settings(tmp_path, name="rewind/antmaze-umaze-v0", alpha=2.5, notes=None, view=None, chosen=()):
+def settings(tmp_path, name="rewind/antmaze-umaze-v0", alpha=2.5, notes=None, view=None, chosen=(), bounds=None):
     """Those of the runs in a folder of `rewind train`."""
-    write_train_folder(tmp_path, alpha)
+    write_train_folder(tmp_path, alpha, **bounds or {})
     config, results = (json.loads((tmp_path / f"{file}.json").read_text()) for file in ("config", "results"))
     for run in config["config"]["runs"]:
         run["view"] = view or {"rewards": "minus_one", "normalise_states": True, "top": 1.0}
     results["data"] |= {"name": name, "notes": notes or {}}
-    results["command"]["agent"] |= {"set": list(chosen), "hidden": None}
+    results["command"]["agent"] |= {"set": list(chosen), "hidden": None, "bounded": bounds is not None}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "results.json").write_text(json.dumps(results))
     (found,) = {row["settings"] for row in train_rows(train_runs(tmp_path))}
@@ -237,6 +237,8 @@ def test_training_that_is_not_the_papers_is_not_taken_for_it(tmp_path):
     assert settings(tmp_path) == {}
     assert settings(tmp_path, chosen=["alpha=2.5"]) == {}  # the paper's own number
     assert settings(tmp_path, alpha=9.0, chosen=["alpha=9"]) == {"alpha": 9.0}
+    bounds = {"target_low": -100.0, "target_high": 0.0}
+    assert settings(tmp_path, bounds=bounds) == bounds
     view = {"rewards": "raw", "normalise_states": True, "top": 0.5}
     assert settings(tmp_path, view=view) == {"rewards": "raw", "top": 0.5}
     recipe = asdict(find_recipe("rewind/antmaze-umaze-v0"))

@@ -33,12 +33,13 @@ def test_a_run_that_ends_below_half_of_its_best_fell(some):
             row |= {"score": 1.0, "q": 7.0}  # never good, so that it did not fall; its critic diverged all the same
     runs = runs_of(some)
     assert [(run.dataset, run.method.sampler, run.seed) for run in runs if fell(run)] == [(SETS[0], "baseline", 3)]
-    rule, counts, critics = stability(Results(runs))
+    rule, counts, by_method, critics = stability(Results(runs))
     assert "50%" in rule and counts.columns == ["Method", "antmaze-umaze"]
     shown = cells(counts)
     assert shown["Baseline"] == ["1 of 8"] and shown["TR"] == shown["Weighted"] == shown["TR, β 0.75"] == ["–"]
     counted = len([run for run in runs if run.dataset == SETS[0]])
     shown = [str(count) for count in (counted, 2, 2, counted - 2, 0)]
+    assert cells(by_method)["TR"] == cells(by_method)["Baseline"] == ["1 of 8"] and cells(by_method)["SARSA"] == ["–"]
     assert cells(critics) == {"antmaze-umaze": [*shown, "-60 (-60 to -60)"]}
 
 
@@ -48,10 +49,12 @@ def test_a_run_that_broke_before_it_was_good_fell_too(some):
             row |= {"score": 3.0, "q": None, "alive": row["step"] < 400_000}
         elif row["dataset"] == SETS[1]:
             row["q"] = 300.0  # nobody knows what rewards add up to here
-    rule, counts, critics = stability(Results(runs_of(some)))
+    rule, counts, by_method, critics = stability(Results(runs_of(some)))
     assert "stopped being finite" in rule and counts.columns == ["Method", "hopper-medium", "antmaze-umaze"]
     assert cells(counts)["Return"] == ["1 of 3", "–"]
     hopper, antmaze = critics.lines
+    assert by_method.columns == ["Method", "hopper-medium", "antmaze-umaze"]
+    assert cells(by_method)["Return"] == ["1 of 3", "–"] and cells(by_method)["Baseline"] == ["–", "1 of 8"]
     assert [cell.text for cell in hopper.cells][1:3] == ["1", "1"] and hopper.cells[-1].text == "300 (300 to 300)"
     assert [cell.text for cell in antmaze.cells][1:3] == ["1", "1"]
 
@@ -64,11 +67,17 @@ def test_a_critic_at_zero_has_not_diverged_and_a_policy_may_be_good_without_one(
             row["q"] = 0.0
         if (row["dataset"], row["sampler"], row["seed"]) == (SETS[0], "return", 1) and row["step"] > 800_000:
             row["score"] = 0.0
-    _, _, critics = stability(Results(runs_of(some)))
+    _, _, _, critics = stability(Results(runs_of(some)))
     counted = int(critics.lines[0].cells[0].text)
     assert [cell.text for cell in critics.lines[0].cells] == [
         str(counted), "1", "0", str(counted - 1), "1", "0 (0 to 0)",
     ]  # fmt: skip
+
+
+def test_rewards_as_they_are_may_add_up_to_more(some):
+    for row in some:
+        row["settings"] = '{"rewards": "raw"}'
+    assert len(stability(Results(runs_of(some)))) == 2  # runs that fell, but no critics
 
 
 def test_one_that_was_never_good_did_not_fall_by_noise(some):

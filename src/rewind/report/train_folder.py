@@ -111,6 +111,7 @@ def _settings(training: _Training, run: dict[str, Any], swept: Sequence[str]) ->
         return {each: agent[each] for each in swept if each in agent} | built
     command = training.results["command"]["agent"]
     given = [text.partition("=")[0] for text in command.get("set", ())] + (["hidden"] if command.get("hidden") else [])
+    given += ["target_low", "target_high"] if command.get("bounded") else []
     paper, own = known.numbers(algorithm), {each: agent.get(each) for each in (*swept, *given) if each != "total_steps"}
     theirs: Any = getattr(known, algorithm, None)
     view = {"top": 1.0}

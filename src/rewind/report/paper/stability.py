@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -48,25 +49,30 @@ def stability(results: Results) -> list[Block]:
 
 
 def _tables(results: Results, algorithm: str) -> list[Table]:
-    own = [run for run in results.runs if run.algorithm == algorithm]
-    datasets = [name for name in results.datasets if any(fell(run) for run in own if run.dataset == name)]
-    if not datasets:
+    own, name = [run for run in results.runs if run.algorithm == algorithm], ALGORITHMS[algorithm]
+    if not any(map(fell, own)):
         return []
-    lines = [
-        Line(label, [_count(runs) for runs in found])
-        for label, found in _by_method(results, algorithm, datasets).items()
-        if any(found)
-    ]
-    columns = ["Method", *map(short, datasets)]
-    counted = Table(f"Runs that fell, {ALGORITHMS[algorithm]}", columns, lines)
-    critics = [
-        line for name in results.datasets if (line := _critics(name, [run for run in own if run.dataset == name]))
-    ]
-    if not critics:
-        return [counted]
-    below = f"of them below {GOOD:.0f} points"
-    columns = ["Data set", "Runs", "Diverged", below, "Others", below, "Q of the others: median, lowest to highest"]
-    return [counted, Table(f"Critics that diverged, {ALGORITHMS[algorithm]}", columns, critics, CRITICS)]
+    tables = [_counts(f"Runs that fell, {name}", results, own, fell)]
+    known = [run for run in own if run.q is not None or not run.alive]
+    critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
+    if critics:
+        below = f"of them below {GOOD:.0f} points"
+        columns = ["Data set", "Runs", "Diverged", below, "Others", below, "Q of the others: median, lowest to highest"]
+        tables.append(_counts(f"Critics that diverged, {name}", results, known, diverged))
+        tables.append(Table(f"What that did to scores, {name}", columns, critics, CRITICS))
+    return tables
+
+
+def _counts(title: str, results: Results, runs: Sequence[Run], counted: Callable[[Run], bool]) -> Table:
+    """By method, on the data sets where there is something to count."""
+    datasets = [name for name in results.datasets if any(run.dataset == name and counted(run) for run in runs)]
+    among = {id(run) for run in runs}
+    lines = []
+    for label, found in _by_method(results, runs[0].algorithm, datasets).items():
+        own = [[run for run in each if id(run) in among] for each in found]
+        if any(own):
+            lines.append(Line(label, [_count(each, counted) for each in own]))
+    return Table(title, ["Method", *map(short, datasets)], lines)
 
 
 def diverged(run: Run) -> bool:
@@ -75,19 +81,20 @@ def diverged(run: Run) -> bool:
 
 
 def _ceiling(run: Run) -> float:
-    """The most that rewards can add up to; infinite where the catalogue does not say what they are."""
+    """The most that rewards can add up to; infinite where nothing says what they are."""
     entry = known_entry(run.dataset)
     theirs = None if entry is None else getattr(entry, run.algorithm, None)
-    return 0.0 if theirs is not None and theirs.rewards == "minus_one" else np.inf
+    rewards = json.loads(run.protocol.settings).get("rewards", getattr(theirs, "rewards", None))
+    return 0.0 if rewards == "minus_one" and run.suite == "antmaze" else np.inf
 
 
 def _critics(dataset: str, runs: Sequence[Run]) -> Line | None:
     """How many diverged on a data set, and what that did to scores; nothing where none did."""
-    known = [run for run in runs if run.q is not None or not run.alive]
-    lost, others = [run for run in known if diverged(run)], [run for run in known if not diverged(run)]
+    own = [run for run in runs if run.dataset == dataset]
+    lost, others = [run for run in own if diverged(run)], [run for run in own if not diverged(run)]
     if not lost:
         return None
-    counts = [len(known), len(lost), _poor(lost), len(others), _poor(others)]
+    counts = [len(own), len(lost), _poor(lost), len(others), _poor(others)]
     return Line(short(dataset), [*(Cell(str(count)) for count in counts), _q(others)])
 
 
@@ -112,11 +119,11 @@ def _runs(results: Results, dataset: str, algorithm: str, name: str | Method) ->
     return [] if method is None else results.of(dataset, algorithm, method)
 
 
-def _count(runs: Sequence[Run]) -> Cell:
+def _count(runs: Sequence[Run], counted: Callable[[Run], bool]) -> Cell:
     if not runs:
         return Cell(kind="missing")
-    lost = sum(fell(run) for run in runs)
-    return Cell(f"{lost} of {len(runs)}" if lost else "–", strong=2 * lost >= len(runs))
+    number = sum(map(counted, runs))
+    return Cell(f"{number} of {len(runs)}" if number else "–", strong=2 * number >= len(runs))
 
 
 def _q(runs: Sequence[Run]) -> Cell:
