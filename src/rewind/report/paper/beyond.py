@@ -20,6 +20,7 @@ from rewind.statistics import bootstrap, deviation, mean
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 
+USUAL = ("algorithm", "sampler", "beta")  # which the paper's own tables vary
 WIDE = 7  # columns that a page still shows well
 BOUNDS = ("target_low", "target_high")  # of TD3+BC's targets
 
@@ -49,20 +50,25 @@ def _table(definitions: Definitions, definition: Definition, results: Results) -
         found = runs.setdefault((spec.dataset, own), [])
         if spec.run in results.every:
             found.append(results.every[spec.run])
-    scores = {key: scores_of(own) for key, own in runs.items()}
-    return _shown(definition.title, scores) if _compares(scores) else None
+    scores = {key: scores_of(own) for key, own in runs.items() if own}
+    shown = _compared(scores, [name for name in differing if name not in USUAL])
+    asked = [name for name in differing if name != "sampler"]
+    compares = all(any(len(values) > 1 for values in _values(shown, name).values()) for name in asked)
+    return _shown(definition.title, shown) if shown and compares else None
 
 
-def _compares(scores: dict[tuple[str, Variant], Array]) -> bool:
-    """Whether everything that the table varies, but the sampler, has two values with runs on some data set."""
-    values: dict[tuple[str, str], set[Any]] = {}
-    for (dataset, variant), own in scores.items():
-        for name, value in variant:
-            found = values.setdefault((name, dataset), set())
-            if len(own):
-                found.add(value)
-    names = {name for name, _ in values if name != "sampler"}
-    return all(any(len(found) > 1 for (each, _), found in values.items() if each == name) for name in names)
+def _compared(scores: dict[tuple[str, Variant], Array], asked: Sequence[str]) -> dict[tuple[str, Variant], Array]:
+    """Those on data sets where all that the table asks about has two values with runs."""
+    found = [{name for name, values in _values(scores, each).items() if len(values) > 1} for each in asked]
+    return {key: own for key, own in scores.items() if all(key[0] in names for names in found)}
+
+
+def _values(scores: dict[tuple[str, Variant], Array], name: str) -> dict[str, set[Any]]:
+    """What there is of something that varies, by data set."""
+    values: dict[str, set[Any]] = {}
+    for dataset, variant in scores:
+        values.setdefault(dataset, set()).update(value for each, value in variant if each == name)
+    return values
 
 
 def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None:
