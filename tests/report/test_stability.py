@@ -80,9 +80,33 @@ def test_rewards_as_they_are_may_add_up_to_more(some):
     assert len(stability(Results(runs_of(some)))) == 2  # runs that fell, but no critics
 
 
+def test_critics_are_counted_where_no_run_fell(some):
+    """A run that was never good has nothing to lose."""
+    for row in some:
+        row["score"] = 1.0 if row["dataset"] == SETS[0] else 50.0
+    _, none, _, critics = stability(Results(runs_of(some)))
+    assert none == "No run fell." and critics.lines[0].cells[1].text == "1"
+    assert "stability" in _sections(some, False)
+
+
+def test_runs_without_a_q_are_not_among_those_counted(some):
+    for row in some:
+        if row["sampler"] == "baseline" and row["seed"] > 4:
+            row["q"] = None
+    _, counts, by_method, _ = stability(Results(runs_of(some)))
+    assert cells(counts)["Baseline"] == ["1 of 8"] and cells(by_method)["Baseline"] == ["1 of 5"]
+
+
+def test_elsewhere_minus_one_is_no_bound(some):
+    """Rewards of other data, less one, may still be above 0."""
+    for row in some:
+        row["suite"] = "mujoco"
+    assert len(stability(Results(runs_of(some)))) == 2
+
+
 def test_one_that_was_never_good_did_not_fall_by_noise(some):
     for row in some:
-        row["score"] = row["score"] / 10  # 3 points at best
+        row |= {"score": row["score"] / 10, "q": -60.0}  # 3 points at best
     assert not any(fell(run) for run in runs_of(some))
     assert stability(Results(runs_of(some)))[1:] == ["No run fell."]
 
@@ -90,7 +114,7 @@ def test_one_that_was_never_good_did_not_fall_by_noise(some):
 def test_a_report_of_ones_own_runs_has_the_section_where_it_says_something(some):
     assert "stability" in _sections(some, True) and "stability" in _sections(some, False)
     for row in some:
-        row["score"] = 50.0
+        row |= {"score": 50.0, "q": -60.0}
     assert "stability" in _sections(some, True) and "stability" not in _sections(some, False)
 
 

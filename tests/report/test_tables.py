@@ -157,6 +157,22 @@ def test_a_data_set_on_which_nothing_is_compared_yet_is_left_out():
     assert table.columns == ["", "antmaze-umaze"]
 
 
+def test_bounds_are_one_variant_whatever_their_numbers():
+    sets = ["antmaze-umaze-v0", "walker2d-medium-expert-v2"]  # numbers on one, found from the data on the other
+    tables = {each.caption: each for each in beyond_tables(results(tables=("together", "bounded"), datasets=sets))}
+    bounded = tables["Targets bounded by what rewards can add up to"]
+    (line,) = [line for line in bounded.lines if line.head == "TR, bounded"]
+    assert [cell.text[-3:] for cell in line.cells[:2]] == ["(8)", "(3)"]
+
+
+def test_runs_without_a_score_compare_nothing():
+    broken = rows(tables=("bounded",), datasets=["antmaze-umaze-v0"])
+    for row in broken:
+        if row["settings"] != "{}":
+            row["score"] = None
+    assert beyond_tables(Results(runs_of(broken))) == []
+
+
 def test_a_bound_at_infinity_is_none():
     (table,) = beyond_tables(results(tables=("bounded",), datasets=["antmaze-umaze-v0"]))
     assert [line.head for line in table.lines][:3] == ["Baseline", "Baseline, bounded", "TR"]

@@ -9,6 +9,7 @@ pytest.importorskip("jax")
 pytest.importorskip("equinox")
 
 from rewind import UsageError
+from rewind.data import save_npz
 from rewind.training import View, bound_targets, make_runs, train
 from tests.helpers import make
 
@@ -31,6 +32,14 @@ def test_bounds_are_of_the_rewards_that_a_run_sees():
     other = replace(data, rewards=data.rewards / 2)
     own = bound_targets([replace(raw, data=other, agent=make_runs(data, "td3_bc", **SMALL)[0].agent), kept], data)
     assert bounds(own[0]) == pytest.approx([-100, 150]) and bounds(own[1]) == bounds(kept)
+
+
+def test_data_is_what_load_takes(tmp_path):
+    path = tmp_path / "data.npz"
+    save_npz(DATA, path)
+    assert bounds(bound_targets(make_runs(DATA, "td3_bc", **SMALL), path)[0]) == pytest.approx(
+        bounds(bound_targets(make_runs(DATA, "td3_bc", **SMALL), DATA)[0])
+    )
 
 
 def test_rewards_of_one_sign_still_let_an_episode_end():

@@ -90,7 +90,7 @@ def test_q_that_no_rewards_add_up_to_is_reported_once(capsys, monkeypatch):
     train(DATA, runs, steps=60, log_every=20, **QUIET)
     said = capsys.readouterr().err
     assert said.count("add up to between 50 and 60: its critic diverges") == 2 and said.count("at step 20,") == 2
-    assert said.count("(bounded targets would hold it: --bounded)") == 2
+    assert said.count("(`rewind train --bounded`, or `bound_targets`, would hold it)") == 2
     train(DATA, make_runs(DATA, "td3_bc", target_high=1e6, **SMALL), steps=60, log_every=20, **QUIET)
     assert capsys.readouterr().err.endswith("its critic diverges\n")  # it is bounded already
 

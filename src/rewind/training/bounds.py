@@ -1,4 +1,4 @@
-"""What rewards can add up to: a Q beyond it has diverged, and targets that stay within it cannot."""
+"""What rewards can add up to: a Q beyond it has diverged, and targets can be kept within it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from rewind.agents import TD3BC, Agent
-from rewind.data import Trajectories
+from rewind.data import Trajectories, load
 from rewind.errors import UsageError
 from rewind.training.spec import Run, View, plain
 
 
-def bound_targets(runs: Sequence[Run], data: Trajectories) -> list[Run]:
+def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     """The runs with targets that stay within what rewards like those they see can add up to.
 
     A critic that diverges then stops there. A bound that an agent has already is left as it is.
+
+    data: what `rewind.load` takes
     """
+    data = load(data)
     ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
     result = []
     for run in runs:

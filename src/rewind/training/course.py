@@ -208,7 +208,7 @@ class Course:
             rewards = f"its rewards add up to between {low:,.0f} and {high:,.0f}"
             agent = self.session.runs[record["run"]].agent
             free = np.isinf(getattr(agent, "target_high", 0.0))
-            told = " (bounded targets would hold it: --bounded)" if free else ""
+            told = " (`rewind train --bounded`, or `bound_targets`, would hold it)" if free else ""
             bar.write(f"rewind: {name} has a Q of {q:,.0f} at step {step}, but {rewards}: its critic diverges{told}")
 
     def _asked_to_stop(self) -> bool:

@@ -48,6 +48,16 @@ def test_a_run_that_several_tables_want_is_one_run():
     assert set(tables["3"] if "3" in tables else wanted("3")["3"]) == {*tables["td3_bc"], *wanted("iql")["iql"]}
 
 
+def test_what_is_not_bounded_is_the_run_without_the_word():
+    plain, off, on = (canonical(RunSpec("hopper-medium-v2", settings=each)) for each in
+                      ((), (("bounded", False),), (("bounded", True),)))  # fmt: skip
+    assert plain == off != on and plain.run == off.run
+    tables = wanted("bounded", "together")
+    assert {spec for spec in tables["bounded"] if spec.sampler == "baseline" and "antmaze" in spec.dataset} <= {
+        *tables["together"]
+    }
+
+
 def test_the_most_valuable_runs_come_first_with_antmaze_and_mujoco_in_turns():
     order = in_order(wanted("iql", "td3_bc", "2"))  # whatever the order they are named in
     first = order[: len(wanted("2")["2"])]

@@ -90,7 +90,8 @@ def canonical(spec: RunSpec) -> RunSpec:
     """The same run without what makes no difference to it."""
     known = known_entry(spec.dataset)
     paper = {} if known is None else known.numbers(spec.algorithm)
-    settings = sorted((name, _frozen(name, value)) for name, value in spec.settings if paper.get(name) != value)
+    own = {name: value for name, value in spec.settings if (name, value) != ("bounded", False)}
+    settings = sorted((name, _frozen(name, value)) for name, value in own.items() if paper.get(name) != value)
     spec = replace(spec, settings=tuple(settings), beta=float(spec.beta), exponent=float(spec.exponent))
     if spec.algorithm == "bc":
         spec = replace(spec, beta=1.0)  # no critic

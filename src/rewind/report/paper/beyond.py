@@ -50,7 +50,8 @@ def _table(definitions: Definitions, definition: Definition, results: Results) -
         found = runs.setdefault((spec.dataset, own), [])
         if spec.run in results.every:
             found.append(results.every[spec.run])
-    scores = {key: scores_of(own) for key, own in runs.items() if own}
+    scores = {key: scores_of(own) for key, own in runs.items()}
+    scores = {key: own for key, own in scores.items() if len(own)}
     shown = _compared(scores, [name for name in differing if name not in USUAL])
     asked = [name for name in differing if name != "sampler"]
     compares = all(any(len(values) > 1 for values in _values(shown, name).values()) for name in asked)

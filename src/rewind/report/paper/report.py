@@ -17,7 +17,7 @@ from rewind.report.paper.gains import gains
 from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, short, source
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
-from rewind.report.paper.stability import fell, stability
+from rewind.report.paper.stability import diverged, fell, stability
 
 REBUILT = (
     "These runs are on data that Rewind rebuilds: the same environments and recipes as D4RL's, other behaviour "
@@ -104,7 +104,7 @@ def _own_sections(results: Results) -> list[Section]:
         "score as the paper takes it: the mean of the last five evaluations."
     )
     sections = [Section("curves", "Learning curves", [intro, curves]), Section("origin", "Origin", origin(results))]
-    if results.sources or any(map(fell, results.runs)):
+    if results.sources or any(fell(run) or diverged(run) for run in results.runs):
         sections.insert(1, Section("stability", "Runs that fell", stability(results)))
     own = score_tables(results)
     if own:

@@ -23,8 +23,8 @@ RULE = (
 )
 CRITICS = (
     "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) is above "
-    "0 where every reward is 0 or -1, as on AntMaze: no rewards add up to that. Runs of which Q was not recorded are "
-    "left out."
+    "0 on AntMaze, where every reward is 0 or -1: no rewards add up to that. On other data sets only runs that broke "
+    "are counted. Runs of which Q was not recorded are left out."
 )
 
 
@@ -43,16 +43,14 @@ def _best(run: Run) -> float:
 
 
 def stability(results: Results) -> list[Block]:
-    """The rule, and tables for each algorithm of which runs fell."""
-    tables: list[Block] = [table for algorithm in results.algorithms for table in _tables(results, algorithm)]
-    return [RULE, *(tables or ["No run fell."])]
+    """The rules, and tables for each algorithm of which runs fell or critics diverged."""
+    fallen: list[Block] = [] if any(map(fell, results.runs)) else ["No run fell."]
+    return [RULE, *fallen, *(table for algorithm in results.algorithms for table in _tables(results, algorithm))]
 
 
 def _tables(results: Results, algorithm: str) -> list[Table]:
     own, name = [run for run in results.runs if run.algorithm == algorithm], ALGORITHMS[algorithm]
-    if not any(map(fell, own)):
-        return []
-    tables = [_counts(f"Runs that fell, {name}", results, own, fell)]
+    tables = [_counts(f"Runs that fell, {name}", results, own, fell)] if any(map(fell, own)) else []
     known = [run for run in own if run.q is not None or not run.alive]
     critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
     if critics:
