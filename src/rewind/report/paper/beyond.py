@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from rewind.data.catalogue import known_entry
 from rewind.experiments.paper.definitions import Choice, Definitions, load_definitions
 from rewind.experiments.paper.definitions import Table as Definition
-from rewind.experiments.paper.specs import RunSpec
+from rewind.experiments.paper.specs import DEFAULTS
 from rewind.report.document import Cell, Line, Table
-from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, paper_sets, short
+from rewind.report.paper.methods import LABELS, Method, paper_sets, short
 from rewind.report.paper.runs import Array, Results, Run, scores_of
-from rewind.statistics import bootstrap, deviation, mean
+from rewind.report.paper.variants import Variant, described, differing, name_of, order
+from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
 
-Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
+Scores = dict[tuple[str, Variant], Array]
 
 USUAL = ("algorithm", "sampler", "beta")  # which the paper's own tables vary
 WIDE = 7  # columns that a page still shows well
-BOUNDS = ("target_low", "target_high")  # of TD3+BC's targets
 
 RULE = (
-    "Each cell: mean and standard deviation over runs, and their number. At the end is the mean over the data sets "
-    "on which every variant of the table has runs, with a 95% bootstrap interval."
+    "Each cell: mean and standard deviation over runs, and their number. At the end is the difference, or the mean "
+    "over the data sets on which every variant of the table has runs, with a 95% bootstrap interval."
 )
 
 
@@ -42,29 +39,50 @@ def beyond_tables(results: Results) -> list[Table]:
 def _table(definitions: Definitions, definition: Definition, results: Results) -> Table | None:
     choice = Choice([definition.name], results.data, steps=results.protocol.steps)
     specs = definitions.wanted(choice)[definition.name]
-    described = {spec: _described(spec) for spec in specs}
-    differing = _differing(described)
+    full = {spec: described(spec) for spec in specs}
+    names = differing(full)
     runs: dict[tuple[str, Variant], list[Run]] = {}
-    for spec, full in described.items():
-        own = tuple((name, full[name]) for name in differing if name in full)
+    for spec, told in full.items():
+        own = tuple((name, told[name]) for name in names if name in told)
         found = runs.setdefault((spec.dataset, own), [])
         if spec.run in results.every:
             found.append(results.every[spec.run])
     scores = {key: scores_of(own) for key, own in runs.items()}
     scores = {key: own for key, own in scores.items() if len(own)}
-    shown = _compared(scores, [name for name in differing if name not in USUAL])
-    asked = [name for name in differing if name != "sampler"]
-    compares = all(any(len(values) > 1 for values in _values(shown, name).values()) for name in asked)
-    return _shown(definition.title, shown) if shown and compares else None
+    asked = [name for name in names if name not in USUAL]
+    shown = _compared(scores, asked)
+    compares = [_values(shown, name).values() for name in names if name != "sampler"]
+    if not shown or not all(any(len(values) > 1 for values in found) for found in compares):
+        return None
+    if len(asked) == 1 and len(set().union(*_values(shown, asked[0]).values())) == 2:
+        return _pairs(definition.title, shown, asked[0])
+    return _shown(definition.title, shown)
 
 
-def _compared(scores: dict[tuple[str, Variant], Array], asked: Sequence[str]) -> dict[tuple[str, Variant], Array]:
+def _pairs(title: str, scores: Scores, name: str) -> Table:
+    """Of a table that asks about one thing with two values: side by side, the usual one first, and what it changes."""
+    values = set().union(*_values(scores, name).values())
+    one, other = sorted(values, key=lambda value: (value != DEFAULTS.get(name, False), str(value)))
+    lines = []
+    for dataset in _datasets(scores):
+        found = {variant: own for (each, variant), own in scores.items() if each == dataset}
+        rests = {tuple(each for each in variant if each[0] != name) for variant in found}
+        for rest in sorted(rests, key=order):
+            own = {dict(variant)[name]: runs for variant, runs in found.items() if {*rest} < {*variant}}
+            change = _interval(bootstrap(difference, [own[other]], [own[one]]), "+") if len(own) == 2 else None
+            cells = [_cell(own.get(one)), _cell(own.get(other)), change or Cell(kind="missing")]
+            lines.append(Line(f"{short(dataset)}: {name_of(rest)}", cells))
+    heads = [name_of(((name, value),)) or "as it is" for value in (one, other)]
+    return Table(title, ["", *heads, "Difference"], lines)
+
+
+def _compared(scores: Scores, asked: Sequence[str]) -> Scores:
     """Those on data sets where all that the table asks about has two values with runs."""
     found = [{name for name, values in _values(scores, each).items() if len(values) > 1} for each in asked]
     return {key: own for key, own in scores.items() if all(key[0] in names for names in found)}
 
 
-def _values(scores: dict[tuple[str, Variant], Array], name: str) -> dict[str, set[Any]]:
+def _values(scores: Scores, name: str) -> dict[str, set[Any]]:
     """What there is of something that varies, by data set."""
     values: dict[str, set[Any]] = {}
     for dataset, variant in scores:
@@ -85,42 +103,17 @@ def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None
     return _shown(definition.title, found, list(columns))
 
 
-def _described(spec: RunSpec) -> dict[str, Any]:
-    known = known_entry(spec.dataset)
-    settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
-    bounds = [settings.pop(name, math.inf) for name in BOUNDS]
-    bounded = settings.pop("bounded", False) or any(map(math.isfinite, bounds))
-    return {
-        "algorithm": spec.algorithm,
-        "sampler": spec.sampler,
-        "beta": spec.beta,
-        "reuse": spec.reuse,
-        "exponent": spec.exponent,
-        "stagger": spec.stagger,
-        "block": spec.block or "default",
-        "bounded": bounded,  # by what, differs from one data set to the next
-        **settings,
-    }
-
-
-def _differing(described: dict[RunSpec, dict[str, Any]]) -> list[str]:
-    """What varies on some data set; what only differs from one data set to the next is the paper's setting."""
-    values: dict[tuple[str, str], set[str]] = {}
-    for spec, each in described.items():
-        for name, value in each.items():
-            values.setdefault((name, spec.dataset), set()).add(json.dumps(value))
-    return list(dict.fromkeys(name for (name, _), found in values.items() if len(found) > 1))
-
-
 def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[Any] = ()) -> Table:
     """Data sets down and variants across, or the other way where that is narrower; those without runs are left out."""
-    datasets = list(dict.fromkeys(dataset for (dataset, _), own in scores.items() if len(own)))
+    datasets = _datasets(scores)
     there = {variant for (_, variant), own in scores.items() if len(own)}
-    shown = [each for each in variants if each in there] or sorted(there, key=_order)
-    heads = [each if isinstance(each, str) else _name(each) for each in shown]
+    shown = [each for each in variants if each in there] or sorted(there, key=order)
+    heads = [each if isinstance(each, str) else name_of(each) for each in shown]
     cells = [[_cell(scores.get((name, each))) for each in shown] for name in datasets]
     full = [name for name in datasets if all(len(scores.get((name, each), ())) for each in shown)]
-    means = [_mean_cell([scores[name, each] for name in full]) for each in shown] if len(full) > 1 else None
+    means = (
+        [_interval(bootstrap(mean, [scores[name, each] for name in full])) for each in shown] if len(full) > 1 else None
+    )
     over = f"Mean of {len(full)}"
     if len(shown) > max(WIDE, len(datasets)):
         columns = ["", *map(short, datasets), *([over] if means else [])]
@@ -131,9 +124,14 @@ def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[
     return Table(title, ["Data set", *heads], lines)
 
 
-def _mean_cell(scores: Sequence[Array]) -> Cell:
-    found = bootstrap(mean, scores)
-    return Cell(f"{found.value:.1f}" + ("" if found.low is None else f" [{found.low:.1f}, {found.high:.1f}]"))
+def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
+    """Those with runs, in their order."""
+    return list(dict.fromkeys(dataset for (dataset, _), own in scores.items() if len(own)))
+
+
+def _interval(found: Estimate, sign: str = "") -> Cell:
+    told = f"{found.value:{sign}.1f}"
+    return Cell(told if found.low is None else f"{told} [{found.low:{sign}.1f}, {found.high:{sign}.1f}]")
 
 
 def _cell(scores: Array | None) -> Cell:
@@ -142,30 +140,3 @@ def _cell(scores: Array | None) -> Cell:
     spread = deviation(scores)
     told = f"{np.mean(scores):.1f}" + ("" if spread is None else f" ± {spread:.1f}")
     return Cell(f"{told} ({len(scores)})")
-
-
-def _order(variant: Variant) -> list[tuple[float, str]]:
-    """Agents and samplers in the paper's order, numbers by size."""
-    orders = {"algorithm": list(ALGORITHMS), "sampler": list(LABELS)}
-    return [
-        (orders[name].index(value) if name in orders else value if isinstance(value, (int, float)) else 0.0, str(value))
-        for name, value in variant
-    ]
-
-
-def _name(variant: Variant) -> str:
-    told = []
-    for name, value in variant:
-        if name == "algorithm":
-            told.append(ALGORITHMS[value])
-        elif name == "sampler":
-            told.append(LABELS[value])
-        elif name == "stagger":
-            told.append("staggered" if value else "from the end")
-        elif name == "bounded":
-            told += ["bounded"] if value else []
-        elif name == "block":
-            told.append(f"{value} steps planned")
-        else:
-            told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
-    return ", ".join(told)
