@@ -29,6 +29,8 @@ from rewind.training.results import Curve, interval
 from rewind.training.scoring import Scorer
 from rewind.training.table import make_normaliser
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"
 TINY = ["--hidden", "8", "8", "--batch-size", "8", "--log-every", "10"]
 

@@ -13,6 +13,8 @@ from rewind.data import save_npz
 from rewind.training import View, bound_targets, make_runs, train
 from tests.helpers import make
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 DATA = make(np.random.default_rng(0).integers(5, 25, 40), terminated=0.5, known=1.0)
 SMALL = {"hidden": (16, 16)}
 QUIET = {"progress": False, "batch_size": 8}

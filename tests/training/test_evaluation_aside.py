@@ -29,6 +29,8 @@ from rewind.training.group import Group
 from rewind.training.log import JsonLines
 from rewind.training.scoring import Scorer, Telling, acting, networks_of
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
 

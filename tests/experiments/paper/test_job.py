@@ -18,6 +18,8 @@ from rewind.experiments.paper.index import index_of
 from rewind.experiments.paper.job import JobOptions, describe, train_group
 from rewind.experiments.paper.specs import RunSpec
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 
 def test_data_sets_are_trained_together_as_alone(tmp_path):
     """Two mazes in one program. What each run sees, and where it plays: tests/training/test_evaluation_aside.py."""
