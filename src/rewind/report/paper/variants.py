@@ -1,0 +1,69 @@
+"""What sets the runs of a table apart that the paper has not, and what to call it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from rewind.data.catalogue import known_entry
+from rewind.experiments.paper.specs import RunSpec
+from rewind.report.paper.methods import ALGORITHMS, LABELS
+
+Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
+
+BOUNDS = ("target_low", "target_high")  # of TD3+BC's targets
+
+
+def described(spec: RunSpec) -> dict[str, Any]:
+    known = known_entry(spec.dataset)
+    settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
+    bounds = [settings.pop(name, math.inf) for name in BOUNDS]
+    bounded = settings.pop("bounded", False) or any(map(math.isfinite, bounds))
+    return {
+        "algorithm": spec.algorithm,
+        "sampler": spec.sampler,
+        "beta": spec.beta,
+        "reuse": spec.reuse,
+        "exponent": spec.exponent,
+        "stagger": spec.stagger,
+        "block": spec.block or "default",
+        "bounded": bounded,  # by what, differs from one data set to the next
+        **settings,
+    }
+
+
+def differing(specs: dict[RunSpec, dict[str, Any]]) -> list[str]:
+    """What varies on some data set; what only differs from one data set to the next is the paper's setting."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for spec, each in specs.items():
+        for name, value in each.items():
+            values.setdefault((name, spec.dataset), set()).add(json.dumps(value))
+    return list(dict.fromkeys(name for (name, _), found in values.items() if len(found) > 1))
+
+
+def order(variant: Variant) -> list[tuple[float, str]]:
+    """Agents and samplers in the paper's order, numbers by size."""
+    orders = {"algorithm": list(ALGORITHMS), "sampler": list(LABELS)}
+    return [
+        (orders[name].index(value) if name in orders else value if isinstance(value, (int, float)) else 0.0, str(value))
+        for name, value in variant
+    ]
+
+
+def name_of(variant: Variant) -> str:
+    told = []
+    for name, value in variant:
+        if name == "algorithm":
+            told.append(ALGORITHMS[value])
+        elif name == "sampler":
+            told.append(LABELS[value])
+        elif name == "stagger":
+            told.append("staggered" if value else "from the end")
+        elif name == "bounded":
+            told += ["bounded"] if value else []
+        elif name == "block":
+            told.append(f"{value} steps planned")
+        else:
+            told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
+    return ", ".join(told)
