@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import TrajectoryReplay, UniformReplay, UsageError, WeightedTarget, weighted_target
+from rewind import TrajectoryReplay, UniformReplay, UsageError, WeightedTarget, target_bounds, weighted_target
 from tests.helpers import lambda_return, make, ragged_lengths
 
 
@@ -194,6 +194,25 @@ def first_rows(lengths, step):
     memory = TrajectoryReplay(seed=0)
     memory.load_offline_dataset(make(lengths))
     return [memory.sample(3) for _ in range(step + 1)][-1]
+
+
+@pytest.mark.parametrize(("rewards", "expected"), [
+    ([-1, 0, 0], (-10, 0)), ([2, 3], (2, 30)), ([-2, -1], (-20, -1)), ([-1, 2], (-10, 20)),
+])  # fmt: skip
+def test_bounds_are_found_in_the_rewards(rewards, expected):
+    """Sums of any length: of one reward, or of so many that the discount forgets them."""
+    low, high = target_bounds(np.array(rewards, np.float32), 0.9)
+    assert (low, high) == pytest.approx(expected)
+    sums = [sum(0.9**step * reward for step in range(length)) for reward in rewards for length in (1, 2, 500)]
+    assert low - 1e-6 <= min(sums) and max(sums) <= high + 1e-6
+    assert min(sums) == pytest.approx(low) and max(sums) == pytest.approx(high)
+
+
+def test_there_are_no_bounds_without_a_discount_or_rewards():
+    with pytest.raises(UsageError, match=r"discount is 1\.0; expected a number from 0 to less than 1"):
+        target_bounds([0.0, 1.0], 1.0)
+    with pytest.raises(UsageError, match="no rewards"):
+        target_bounds(np.zeros(0), 0.9)
 
 
 def test_bounds_must_leave_something_between_and_stay_as_they_were_saved():

@@ -4,7 +4,7 @@ from rewind.data import Trajectories, load
 from rewind.errors import DataError, MissingExtra, RewindError, UsageError
 from rewind.memory import Batch, Plan, PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.policy import Policy, load_policy
-from rewind.targets import WeightedTarget, weighted_target
+from rewind.targets import WeightedTarget, target_bounds, weighted_target
 
 __version__ = "0.1.0"
 
@@ -23,5 +23,6 @@ __all__ = [
     "WeightedTarget",
     "load",
     "load_policy",
+    "target_bounds",
     "weighted_target",
 ]

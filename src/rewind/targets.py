@@ -13,6 +13,7 @@ beta = 1 is the one-step target, beta = 0 the Monte-Carlo return with the bootst
 
 A critic that diverges promises more than rewards can add up to, and learns from its promise. Where the range of the
 rewards is known, bounds (`low`, `high`) on y end that: with -1 and 0 and a discount of 0.99, all y are in [-100, 0].
+`target_bounds` finds them in the rewards of the data.
 """
 
 from __future__ import annotations
@@ -45,6 +46,23 @@ def weighted_target(
     if low is not None or high is not None:
         target = xp.clip(target, low, high)
     return target, target
+
+
+def target_bounds(rewards: Any, discount: float) -> tuple[float, float]:
+    """The least and the most that rewards like these can add up to, however long an episode lasts: (low, high).
+
+    rewards: all of the data, as the critic sees them
+    """
+    if not 0.0 <= discount < 1.0:
+        raise UsageError(
+            f"discount is {discount}; expected a number from 0 to less than 1: otherwise sums have no bounds"
+        )
+    rewards = to_numpy(rewards)
+    if not rewards.size:
+        raise UsageError("no rewards: there is nothing to bound targets by")
+    low, high = float(rewards.min()), float(rewards.max())
+    # What ends at once is a sum too, of a single reward.
+    return min(low, low / (1 - discount)), max(high, high / (1 - discount))
 
 
 class WeightedTarget:

@@ -11,6 +11,7 @@ import numpy as np
 from rewind.agents import TD3BC, Agent
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError
+from rewind.targets import target_bounds
 from rewind.training.spec import Run, View, plain
 
 
@@ -49,5 +50,4 @@ def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
     discount = plain(getattr(agent, "discount", 1.0))
     if discount >= 1.0 or hasattr(agent, "target_entropy"):
         return -np.inf, np.inf
-    low, high = float(data.rewards.min()), float(data.rewards.max())
-    return min(low, low / (1 - discount)), max(high, high / (1 - discount))
+    return target_bounds(data.rewards, discount)
