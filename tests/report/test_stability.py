@@ -74,6 +74,15 @@ def test_a_critic_at_zero_has_not_diverged_and_a_policy_may_be_good_without_one(
     ]  # fmt: skip
 
 
+def test_elsewhere_a_critic_diverged_where_the_results_say_so(some):
+    for row in some:
+        if row["dataset"] == SETS[1]:
+            row |= {"q": 300.0, "q_excess": 0.05 if row["seed"] else 0.2}
+    _, _, by_method, critics = stability(Results(runs_of(some)))
+    assert by_method.columns == ["Method", "hopper-medium", "antmaze-umaze"]
+    assert cells(by_method)["Return"] == ["1 of 3", "–"] and len(critics.lines) == 2
+
+
 def test_rewards_as_they_are_may_add_up_to_more(some):
     for row in some:
         row["settings"] = '{"rewards": "raw"}'

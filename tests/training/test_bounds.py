@@ -11,6 +11,7 @@ pytest.importorskip("equinox")
 from rewind import UsageError
 from rewind.data import save_npz
 from rewind.training import View, bound_targets, make_runs, train
+from rewind.training.bounds import excess
 from tests.helpers import make
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -42,6 +43,14 @@ def test_data_is_what_load_takes(tmp_path):
     assert bounds(bound_targets(make_runs(DATA, "td3_bc", **SMALL), path)[0]) == pytest.approx(
         bounds(bound_targets(make_runs(DATA, "td3_bc", **SMALL), DATA)[0])
     )
+
+
+def test_what_is_beyond_is_measured_in_what_is_possible():
+    assert [excess(q, (-10.0, 30.0)) for q in (-10, 0, 30)] == [0, 0, 0]
+    assert excess(50, (-10.0, 30.0)) == 0.5 and excess(-14, (-10.0, 30.0)) == 0.1
+    assert excess(3, (0.0, 0.0)) == 3 and excess(1e9, (-np.inf, np.inf)) is None
+    trained = train(DATA, make_runs(DATA, "td3_bc", **SMALL), steps=20, log_every=20, **QUIET)
+    assert trained[0].records[-1]["q_excess"] == 0.0
 
 
 def test_rewards_of_one_sign_still_let_an_episode_end():

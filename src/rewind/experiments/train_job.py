@@ -219,7 +219,8 @@ def _run_figures(result: Trained, folder: Path) -> dict[str, Any]:
     if len(scored.steps):
         figures |= {"score": scored.score, "last": scored.last, "best": scored.best}
         figures["curve"] = {"steps": scored.steps.tolist(), "scores": scored.values.tolist()}
-    figures |= {name: found.last for name in DIAGNOSED if len((found := curve(result, name)).steps)}
+    known = ("q", "q_excess", *DIAGNOSED)
+    figures |= {name: found.last for name in known if len((found := curve(result, name)).steps)}
     readable: dict[str, Any] = plain(figures)
     return readable
 

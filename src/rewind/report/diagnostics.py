@@ -12,10 +12,12 @@ from rewind.report.paper import summary
 from rewind.report.paper.methods import ALGORITHMS, Method
 from rewind.report.paper.report import facts, origin, selectable
 from rewind.report.paper.runs import Results, runs_of
+from rewind.report.paper.stability import diverged
 from rewind.report.train_folder import Finished
 from rewind.report.train_metrics import Curves, read_metrics
 from rewind.statistics import interval
 from rewind.table import number
+from rewind.targets import SLACK
 
 NO_SCORE = (
     "Nothing was played here: without a simulator there is no score, and none follows from these figures. They show "
@@ -25,12 +27,18 @@ NO_SCORE = (
 READING = (
     "Mean over the runs at the end of training, with the 95% bootstrap interval of that mean over seeds (none for a "
     "single run; with few seeds too narrow rather than too wide). A run that broke counts as it last was sound. "
+    f"A critic diverged if its run broke, or if its Q is beyond what rewards can add up to, by {SLACK:.0%} of that. "
     "Rewards are as the agent sees them: Q and TD figures compare only between runs with the same rewards and "
     "discount. A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return is known."
 )
 CURVES = (
     "Mean over runs, with the 95% bootstrap interval of that mean as a band. A run that gave no finite number at some "
     "step is left out of that curve."
+)
+DIVERGED = (
+    "their Q is more than the rewards of the data can add up to, or no longer a number, and their policies follow what "
+    "cannot be. Do not use these policies. What has helped: targets within what is possible "
+    "(`rewind train --bounded`), a beta below 1, another priority or none."
 )
 LOGGED = "What training itself logs: means over a block of updates, on the batches that each method drew."
 
@@ -94,6 +102,7 @@ def build(finished: Sequence[Finished]) -> Document:
     }
     tables = [_table(*group, results, ends) for group in _groups(results)]
     diagnosed: list[Block] = [
+        *_warning(results),
         NO_SCORE,
         _meanings(),
         *tables,
@@ -111,6 +120,15 @@ def build(finished: Sequence[Finished]) -> Document:
     )
     return Document("Training report", subtitle, facts(results), sections,
                     {**charts, "names": {}, **selectable(charts, compared=False)})  # fmt: skip
+
+
+def _warning(results: Results) -> list[Block]:
+    """First of all, where critics promise what cannot be."""
+    lost = [run for run in results.runs if diverged(run)]
+    if not lost:
+        return []
+    names = list(dict.fromkeys(run.method.label for run in lost))
+    return [f"{len(lost)} of {len(results.runs)} critics diverged ({', '.join(names)}): {DIVERGED}"]
 
 
 def _chart(name: str, title: str) -> Chart:
@@ -135,10 +153,10 @@ def _table(dataset: str, algorithm: str, results: Results, ends: dict[str, dict[
     def line(method: Method) -> Line:
         runs = results.of(dataset, algorithm, method)
         figures = [_told([ends[run.row["run"]].get(name) for run in runs]) for name in FIGURES]
-        counts = (len(runs), sum(not run.alive for run in runs))
+        counts = (len(runs), sum(not run.alive for run in runs), sum(map(diverged, runs)))
         return Line(method.label, [*figures, *(Cell(str(count)) for count in counts)])
 
-    columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken"]
+    columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken", "Diverged"]
     return Table(_name(dataset, algorithm), columns, [line(each) for each in results.methods(dataset, algorithm)],
                  cards=True)  # fmt: skip
 

@@ -159,6 +159,8 @@ def _row(training: _Training, run: dict[str, Any], result: dict[str, Any], swept
         "step": results["steps"],
         "score": None,
         "alive": result["alive"],
+        "q": result.get("q"),
+        "q_excess": result.get("q_excess"),
         "group_seconds": 0.0,  # not recorded
         "device": config["device"],
         "versions": json.dumps(config["versions"]),

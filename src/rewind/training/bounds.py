@@ -42,6 +42,15 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     return result
 
 
+def excess(q: float, possible: tuple[float, float]) -> float | None:
+    """How far a Q is beyond what rewards can add up to, in units of that range; more than `SLACK` has diverged.
+
+    0: within it; None: everything is possible
+    """
+    low, high = possible
+    return max(0.0, q - high, low - q) / (high - low or 1.0) if np.isfinite(high - low) else None
+
+
 def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
     """The least and the most that rewards like those of the data can add up to.
 

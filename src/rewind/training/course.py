@@ -13,6 +13,7 @@ import numpy as np
 
 from rewind.errors import RewindError
 from rewind.progress import steps_bar
+from rewind.targets import SLACK
 from rewind.training.checkpoint import read_latest, write_checkpoint
 from rewind.training.engine import EXPLODED, Outcome, to_host
 from rewind.training.evaluations import LOOK, Evaluations
@@ -23,9 +24,6 @@ from rewind.training.planner import Planned
 
 if TYPE_CHECKING:
     from rewind.training.train import Session
-
-
-SLACK = 0.1  # of the range that Q can have: so far beyond it is no error of estimation
 
 
 class Course:
@@ -197,14 +195,10 @@ class Course:
 
     def _watch(self, record: Record, bar: Any) -> None:
         """Say once of a run that its Q is beyond what rewards can add up to: no simulator is needed to see that."""
-        q = record.get("q")
-        if q is None or record["run"] in self.diverged:
-            return
-        low, high = self.group.possible[self.group.numbers.index(record["run"])]
-        slack = SLACK * (high - low)
-        if not low - slack <= q <= high + slack:
+        if record.get("q_excess", 0.0) > SLACK and record["run"] not in self.diverged:
             self.diverged.add(record["run"])
-            name, step = f"run {record['run']} ({record['name']})", f"{record['step']:,}"
+            low, high = self.group.possible[self.group.numbers.index(record["run"])]
+            name, step, q = f"run {record['run']} ({record['name']})", f"{record['step']:,}", record["q"]
             rewards = f"its rewards add up to between {low:,.0f} and {high:,.0f}"
             agent = self.session.runs[record["run"]].agent
             free = np.isinf(getattr(agent, "target_high", 0.0))

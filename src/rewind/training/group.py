@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
-from rewind.training.bounds import possible_q
+from rewind.training.bounds import excess, possible_q
 from rewind.training.engine import Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
 from rewind.training.spec import Run, View
@@ -117,8 +117,15 @@ class Group:
         metrics, alive = to_host(outcome.metrics), np.asarray(outcome.alive)
         result = []
         for index, number in enumerate(self.numbers):
-            record = {"run": number, "name": self.runs[index].name, "step": step, "alive": bool(alive[index])}
+            record: dict[str, Any] = {
+                "run": number,
+                "name": self.runs[index].name,
+                "step": step,
+                "alive": bool(alive[index]),
+            }
             record |= {name: finite(values[index]) for name, values in metrics.items()}
+            if record.get("q") is not None and (beyond := excess(record["q"], self.possible[index])) is not None:
+                record["q_excess"] = beyond
             record |= {f"visits_q{q + 1}": float(planned.visits[index, q]) for q in range(QUANTILES)}
             record["planning_delay"] = float(planned.delay[index])
             result.append(record)

@@ -75,17 +75,18 @@ class GroupAhead:
         return [
             {**common, **{name: record[name] for name in ("step", "score", "return", "length")}}
             | {"episodes": int(record["episodes"]), "evaluation_seed": int(record["evaluation_seed"])}
-            | {"alive": record["step"] < dead_from, "q": _last_q(records, record["step"])}
+            | {"alive": record["step"] < dead_from}
+            | {name: _last(name, records, record["step"]) for name in ("q", "q_excess")}
             for record in sorted(records, key=lambda record: record["step"])
             if "score" in record
         ]
 
 
-def _last_q(records: Sequence[Record], step: int) -> float | None:
+def _last(name: str, records: Sequence[Record], step: int) -> float | None:
     """As it was logged last at or before a step."""
-    logged = [record for record in records if "q" in record and record["step"] <= step]
-    q: float | None = max(logged, key=lambda record: record["step"])["q"] if logged else None
-    return q
+    logged = [record for record in records if name in record and record["step"] <= step]
+    value: float | None = max(logged, key=lambda record: record["step"])[name] if logged else None
+    return value
 
 
 class Leftover:

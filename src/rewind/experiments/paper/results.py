@@ -47,6 +47,7 @@ COLUMNS: dict[str, Any] = {
     "evaluation_seed": int,
     "alive": bool,  # False: its numbers exploded at or before this step
     "q": float | None,  # mean over batches, as it was logged last up to this step; None: not logged, or no number
+    "q_excess": float | None,  # how far beyond what rewards can add up to, in units of that range; None: not known
     "seconds_per_update": float | None,  # training alone, of the whole group, divided by its runs
     "runs_together": int,
     "group_seconds": float,  # the group until its last update: data, compilation, training
@@ -55,7 +56,7 @@ COLUMNS: dict[str, Any] = {
     "data_fingerprint": str,
     "finished": str,  # when the group was; ISO 8601, UTC
 }
-LATER = ("q",)  # columns that older rows lack
+LATER = ("q", "q_excess")  # columns that older rows lack
 ORDER = ("dataset", "algorithm", "sampler", "beta", "settings", "steps", "seed", "run", "step")
 
 

@@ -11,6 +11,7 @@ from rewind.data.catalogue import known_entry
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, short
 from rewind.report.paper.runs import Results, Run
+from rewind.targets import SLACK
 
 NEIGHBOURS = 3  # evaluations whose mean counts: one alone may be luck
 GOOD = 20.0  # points: less is not much to lose
@@ -22,9 +23,9 @@ RULE = (
     "finite, or its Q left ±1e9. Only data sets on which a run fell are shown; a dash: none of the runs did."
 )
 CRITICS = (
-    "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) is above "
-    "0 on AntMaze, where every reward is 0 or -1: no rewards add up to that. On other data sets only runs that broke "
-    "are counted. Runs of which Q was not recorded are left out."
+    "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) is more "
+    f"than rewards can add up to: above 0 on AntMaze, where every reward is 0 or -1; elsewhere by {SLACK:.0%} of what "
+    "is possible, where the results say that (older ones do not). Runs of which Q was not recorded are left out."
 )
 
 
@@ -75,7 +76,8 @@ def _counts(title: str, results: Results, runs: Sequence[Run], counted: Callable
 
 def diverged(run: Run) -> bool:
     """Whether its critic promises what no rewards add up to, as far as that is known."""
-    return not run.alive or (run.q is not None and run.q > _ceiling(run))
+    beyond: float | None = run.row.get("q_excess")
+    return not run.alive or (run.q is not None and run.q > _ceiling(run)) or (beyond is not None and beyond > SLACK)
 
 
 def _ceiling(run: Run) -> float:
