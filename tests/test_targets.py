@@ -211,6 +211,11 @@ def test_bounds_are_found_in_the_rewards(rewards, expected):
 def test_there_are_no_bounds_without_a_discount_or_rewards():
     with pytest.raises(UsageError, match=r"discount is 1\.0; expected a number from 0 to less than 1"):
         target_bounds([0.0, 1.0], 1.0)
+    with pytest.raises(UsageError, match=r"discount is -0\.1"):
+        target_bounds([0.0, 1.0], -0.1)
+    for bad in (np.inf, np.nan):
+        with pytest.raises(UsageError, match="nothing to bound targets by"):
+            target_bounds([0.0, bad], 0.9)
     with pytest.raises(UsageError, match="no rewards"):
         target_bounds(np.zeros(0), 0.9)
 

@@ -62,6 +62,8 @@ def target_bounds(rewards: Any, discount: float) -> tuple[float, float]:
     if not rewards.size:
         raise UsageError("no rewards: there is nothing to bound targets by")
     low, high = float(rewards.min()), float(rewards.max())
+    if not np.isfinite([low, high]).all():
+        raise UsageError(f"rewards from {low} to {high}: there is nothing to bound targets by")
     # What ends at once is a sum too, of a single reward.
     return min(low, low / (1 - discount)), max(high, high / (1 - discount))
 

@@ -22,6 +22,7 @@ from rewind.behaviour.point import wander
 from rewind.cli import main
 from rewind.data import save_npz
 from rewind.envs import evaluation_steps
+from rewind.report.train_folder import train_runs
 from rewind.table import number
 from rewind.training import Trained, make_runs
 from rewind.training.policies import to_policy
@@ -148,6 +149,11 @@ def test_targets_are_bounded_by_the_rewards_as_the_agent_sees_them(points, tmp_p
             "--out", tmp_path / rewards, *TINY)  # fmt: skip
     found = [json.loads((tmp_path / name / "config.json").read_text())["config"]["runs"][0]["agent"] for name in
              ("raw", "minus_one")]  # fmt: skip
+    for name in ("raw", "minus_one"):
+        (result,) = json.loads((tmp_path / name / "results.json").read_text())["runs"]
+        assert np.isfinite(result["q"]) and result["q_excess"] >= 0
+        (finished,) = train_runs(tmp_path / name)
+        assert (finished.row["q"], finished.row["q_excess"]) == (result["q"], result["q_excess"])
     assert found[1]["target_low"] == pytest.approx(found[0]["target_low"] - 100, rel=1e-4)
     assert "only those of td3_bc can" in fails(capsys, "--dataset", points, "--algorithm", "iql", "--bounded")
 

@@ -182,17 +182,44 @@ def test_a_bound_at_infinity_is_none():
 
 def test_one_thing_with_two_values_is_shown_as_pairs_with_what_it_changes():
     tables = beyond_tables(
-        results(tables=("stagger",), datasets=["halfcheetah-medium-v2"], effect=lambda spec: 7.0 * spec.stagger)
+        results(
+            tables=("stagger",),
+            datasets=["halfcheetah-medium-v2"],
+            effect=changed,
+            keep=lambda spec: spec.sampler == "tr" or spec.beta == 1.0 or spec.stagger,
+        )
     )
     table = next(each for each in tables if each.caption == "First sweeps from random steps")
     assert table.columns == ["", "from the end", "staggered", "Difference"]
     assert [line.head.partition(": ")[2] for line in table.lines] == [
         "TR, β 0.75", "TR, β 1.0", "Lower UQM unc., β 0.75", "Lower UQM unc., β 1.0",
     ]  # fmt: skip
-    for line in table.lines:
-        before, after = (float(cell.text.split()[0]) for cell in line.cells[:2])
-        change, low, high = (float(part.strip("[],")) for part in line.cells[2].text.split())
-        assert change == pytest.approx(after - before, abs=0.11) and low <= change <= high and 4 < change < 10
+    own = {line.head.partition(": ")[2]: line.cells for line in table.lines}
+    alone = own.pop("Lower UQM unc., β 0.75")
+    assert (alone[0].kind, alone[2].kind) == ("missing", "missing") and alone[1].text.endswith("(3)")
+    for name, cells in own.items():
+        before, after = (float(each.text.split()[0]) for each in cells[:2])
+        change, low, high = (float(part.strip("[],")) for part in cells[2].text.split())
+        expected = (60 if "0.75" in name else 20) if name.startswith("TR") else 40
+        assert change == pytest.approx(after - before, abs=0.11) and low <= change <= high
+        assert abs(change - expected) < 5, name
+
+
+def changed(spec):
+    """By another number for each pair."""
+    return 0.0 if not spec.stagger else 40.0 if spec.sampler != "tr" else 20.0 if spec.beta == 1.0 else 60.0
+
+
+def test_the_usual_value_comes_first_and_two_runs_have_no_interval():
+    some = results(tables=("order_alone",), datasets=["halfcheetah-medium-expert-v2"], effect=lambda spec: 0.0,
+                   keep=lambda spec: spec.seed < 2)  # fmt: skip
+    (table,) = [each for each in beyond_tables(some) if each.caption.startswith("Priorities that change")]
+    assert table.columns == ["", "reuse on_finish", "reuse epoch", "Difference"]
+    assert all("[" not in line.cells[2].text for line in table.lines)
+    three = results(tables=("planning_delay",), datasets=["hopper-medium-replay-v2"],
+                    keep=lambda spec: spec.block != 10)  # fmt: skip
+    delays = [each for each in beyond_tables(three) if each.caption.startswith("How late")]
+    assert [each.columns[0] for each in delays] == ["Data set"]  # which of these is usual, nothing says
 
 
 def test_runs_of_different_agents_are_never_one_mean():

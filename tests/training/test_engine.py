@@ -95,6 +95,22 @@ def test_q_that_no_rewards_add_up_to_is_reported_once(capsys, monkeypatch):
     assert capsys.readouterr().err.endswith("its critic diverges\n")  # it is bounded already
 
 
+def test_how_far_q_is_beyond_is_of_each_runs_own_rewards(capsys, monkeypatch):
+    """Two runs whose rewards, as they are told, leave Q a little and far beyond: one is reported."""
+    ranges = iter([(-1.0, 1.0), (100.0, 300.0)])
+    monkeypatch.setattr("rewind.training.group.possible_q", lambda data, agent: next(ranges))
+    near, far = train(DATA, make_runs(DATA, "td3_bc", seeds=[0, 1], **SMALL), steps=40, log_every=20, **QUIET)
+    for result, (low, high) in ((near, (-1.0, 1.0)), (far, (100.0, 300.0))):
+        last = result.records[-1]
+        assert last["q_excess"] == pytest.approx(max(0.0, last["q"] - high, low - last["q"]) / (high - low))
+    assert near.records[-1]["q_excess"] == 0 and far.records[-1]["q_excess"] > 0.4
+    said = capsys.readouterr().err
+    assert said.count("diverges") == 1 and "add up to between 100 and 300" in said
+    ranges = iter([(-500.0, 0.0), (-500.0, 0.0)])
+    slightly = train(DATA, make_runs(DATA, "td3_bc", seeds=[0, 1], **SMALL), steps=40, log_every=20, **QUIET)
+    assert all("q_excess" in result.records[-1] for result in slightly) and not capsys.readouterr().err
+
+
 def test_bounds_hold_a_critic_that_would_go_on_growing():
     """A reward for every step and nothing that ends: one run is free, one bounded, one has bounds it never meets."""
     endless = replace(DATA, rewards=np.ones(DATA.rows, np.float32), terminated=np.zeros(len(DATA), bool))

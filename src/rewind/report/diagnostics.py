@@ -36,9 +36,10 @@ CURVES = (
     "step is left out of that curve."
 )
 DIVERGED = (
-    "their Q is more than the rewards of the data can add up to, or no longer a number, and their policies follow what "
-    "cannot be. Do not use these policies. What has helped: targets within what is possible "
-    "(`rewind train --bounded`), a beta below 1, another priority or none."
+    "their Q is beyond what the rewards of the data can add up to, or no longer a number, and their policies follow "
+    "what cannot be. Do not use these policies. What has helped TD3+BC: a beta below 1, another priority or none, and "
+    "targets within what is possible (`rewind train --bounded`). Bounds hold Q, and not always the policy: that a "
+    "bounded run is not named here proves little."
 )
 LOGGED = "What training itself logs: means over a block of updates, on the batches that each method drew."
 
@@ -124,10 +125,10 @@ def build(finished: Sequence[Finished]) -> Document:
 
 def _warning(results: Results) -> list[Block]:
     """First of all, where critics promise what cannot be."""
-    lost = [run for run in results.runs if diverged(run)]
+    lost = [run for run in results.runs if diverged(run) and run.algorithm != "bc"]  # which has no critic
     if not lost:
         return []
-    names = list(dict.fromkeys(run.method.label for run in lost))
+    names = list(dict.fromkeys(f"{_name(run.dataset, run.algorithm)}: {run.method.label}" for run in lost))
     return [f"{len(lost)} of {len(results.runs)} critics diverged ({', '.join(names)}): {DIVERGED}"]
 
 
@@ -153,7 +154,8 @@ def _table(dataset: str, algorithm: str, results: Results, ends: dict[str, dict[
     def line(method: Method) -> Line:
         runs = results.of(dataset, algorithm, method)
         figures = [_told([ends[run.row["run"]].get(name) for run in runs]) for name in FIGURES]
-        counts = (len(runs), sum(not run.alive for run in runs), sum(map(diverged, runs)))
+        known = [run for run in runs if run.row.get("q_excess") is not None or diverged(run)]
+        counts = (len(runs), sum(not run.alive for run in runs), sum(map(diverged, runs)) if known else "–")
         return Line(method.label, [*figures, *(Cell(str(count)) for count in counts)])
 
     columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken", "Diverged"]

@@ -61,6 +61,8 @@ class Course:
         lines = JsonLines(folder, self.group.step, len(self.group.numbers))
         for record in lines.kept:
             self.session.records[record["run"]].append(record)
+            if record.get("q_excess", 0.0) > SLACK:
+                self.diverged.add(record["run"])  # it has been said
         self.evaluations.resume(self.group.step, lines.evaluated)
         sinks: list[Sink] = [lines]
         if self.options.tensorboard:

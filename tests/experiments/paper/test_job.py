@@ -34,6 +34,8 @@ def test_data_sets_are_trained_together_as_alone(tmp_path):
     shared = ("run", "dataset", "step", "evaluation_seed", "data_fingerprint")
     assert [[row[name] for name in shared] for row in together] == [[row[name] for name in shared] for row in alone]
     assert len({row["data_fingerprint"] for row in together}) == 2 and {row["runs_together"] for row in together} == {4}
+    logged = [row for row in together if row["q"] is not None]
+    assert logged and all(row["q_excess"] is not None and 0 <= row["q_excess"] != row["q"] for row in logged)
     for name in ("q", "return", "length"):
         values = [[row[name] for row in rows if row["step"] == STEPS] for rows in (together, alone)]
         np.testing.assert_allclose(*values, rtol=1e-4)

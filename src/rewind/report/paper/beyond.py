@@ -9,7 +9,6 @@ import numpy as np
 
 from rewind.experiments.paper.definitions import Choice, Definitions, load_definitions
 from rewind.experiments.paper.definitions import Table as Definition
-from rewind.experiments.paper.specs import DEFAULTS
 from rewind.report.document import Cell, Line, Table
 from rewind.report.paper.methods import LABELS, Method, paper_sets, short
 from rewind.report.paper.runs import Array, Results, Run, scores_of
@@ -19,11 +18,14 @@ from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
 Scores = dict[tuple[str, Variant], Array]
 
 USUAL = ("algorithm", "sampler", "beta")  # which the paper's own tables vary
+PAIRED = {"reuse": "on_finish", "stagger": False, "bounded": False}  # shown side by side; the usual value
+FEW = 3  # runs
 WIDE = 7  # columns that a page still shows well
 
 RULE = (
     "Each cell: mean and standard deviation over runs, and their number. At the end is the difference, or the mean "
-    "over the data sets on which every variant of the table has runs, with a 95% bootstrap interval."
+    "over the data sets on which every variant of the table has runs, with a 95% bootstrap interval (none below three "
+    "runs; with three it is too narrow rather than too wide)."
 )
 
 
@@ -54,7 +56,7 @@ def _table(definitions: Definitions, definition: Definition, results: Results) -
     compares = [_values(shown, name).values() for name in names if name != "sampler"]
     if not shown or not all(any(len(values) > 1 for values in found) for found in compares):
         return None
-    if len(asked) == 1 and len(set().union(*_values(shown, asked[0]).values())) == 2:
+    if len(asked) == 1 and asked[0] in PAIRED and len(set().union(*_values(shown, asked[0]).values())) == 2:
         return _pairs(definition.title, shown, asked[0])
     return _shown(definition.title, shown)
 
@@ -62,15 +64,15 @@ def _table(definitions: Definitions, definition: Definition, results: Results) -
 def _pairs(title: str, scores: Scores, name: str) -> Table:
     """Of a table that asks about one thing with two values: side by side, the usual one first, and what it changes."""
     values = set().union(*_values(scores, name).values())
-    one, other = sorted(values, key=lambda value: (value != DEFAULTS.get(name, False), str(value)))
+    one, other = sorted(values, key=lambda value: value != PAIRED[name])
     lines = []
     for dataset in _datasets(scores):
         found = {variant: own for (each, variant), own in scores.items() if each == dataset}
-        rests = {tuple(each for each in variant if each[0] != name) for variant in found}
-        for rest in sorted(rests, key=order):
-            own = {dict(variant)[name]: runs for variant, runs in found.items() if {*rest} < {*variant}}
-            change = _interval(bootstrap(difference, [own[other]], [own[one]]), "+") if len(own) == 2 else None
-            cells = [_cell(own.get(one)), _cell(own.get(other)), change or Cell(kind="missing")]
+        rests = {variant: tuple(each for each in variant if each[0] != name) for variant in found}
+        for rest in sorted({*rests.values()}, key=order):
+            own = {dict(variant)[name]: runs for variant, runs in found.items() if rests[variant] == rest}
+            change = _change(own[other], own[one]) if len(own) == 2 else Cell(kind="missing")
+            cells = [_cell(own.get(one)), _cell(own.get(other)), change]
             lines.append(Line(f"{short(dataset)}: {name_of(rest)}", cells))
     heads = [name_of(((name, value),)) or "as it is" for value in (one, other)]
     return Table(title, ["", *heads, "Difference"], lines)
@@ -127,6 +129,12 @@ def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[
 def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
     """Those with runs, in their order."""
     return list(dict.fromkeys(dataset for (dataset, _), own in scores.items() if len(own)))
+
+
+def _change(ones: Array, others: Array) -> Cell:
+    """An interval from fewer than three runs would be their extremes."""
+    found = bootstrap(difference, [ones], [others])
+    return _interval(found if min(len(ones), len(others)) >= FEW else Estimate(found.value), "+")
 
 
 def _interval(found: Estimate, sign: str = "") -> Cell:
