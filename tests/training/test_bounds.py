@@ -12,13 +12,9 @@ from rewind import UsageError
 from rewind.data import save_npz
 from rewind.training import View, bound_targets, make_runs, train
 from rewind.training.bounds import excess
-from tests.helpers import make
+from tests.training.small import DATA, QUIET, SMALL
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-DATA = make(np.random.default_rng(0).integers(5, 25, 40), terminated=0.5, known=1.0)
-SMALL = {"hidden": (16, 16)}
-QUIET = {"progress": False, "batch_size": 8}
 
 
 def bounds(run):

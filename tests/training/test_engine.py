@@ -15,10 +15,8 @@ from rewind.training.group import Group
 from rewind.training.table import Source, make_normaliser, make_table
 from rewind.training.train import groups_of
 from tests.helpers import make
+from tests.training.small import DATA, QUIET, SMALL
 
-DATA = make(np.random.default_rng(0).integers(5, 25, 40), terminated=0.5, known=1.0)
-SMALL = {"hidden": (16, 16)}
-QUIET = {"progress": False, "batch_size": 8}
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 

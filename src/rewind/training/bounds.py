@@ -12,7 +12,7 @@ from rewind.agents import TD3BC, Agent
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError
 from rewind.targets import target_bounds
-from rewind.training.spec import Run, View, plain
+from rewind.training.spec import Run, View, data_of, plain
 
 
 def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
@@ -26,7 +26,7 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
     result = []
     for run in runs:
-        agent, own = run.agent, data if run.data is None else run.data
+        agent, own = run.agent, data_of(run, data)
         if not isinstance(agent, TD3BC):
             raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; only those of td3_bc can")
         key = (id(own), run.view, plain(agent.discount))

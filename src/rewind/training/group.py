@@ -26,7 +26,7 @@ from rewind.memory import Plan
 from rewind.training.bounds import excess, possible_q
 from rewind.training.engine import Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
-from rewind.training.spec import Run, View
+from rewind.training.spec import Run, View, data_of
 from rewind.training.table import Normaliser, Source, make_normaliser, make_table
 
 Array = NDArray[Any]
@@ -181,11 +181,6 @@ def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list
             there[id(own), run.view] = Source(seen, make_normaliser(seen, run.view.normalise_states), rows)
             rows += seen.rows
     return [there[id(data_of(run, data)), run.view] for run in runs]
-
-
-def data_of(run: Run, data: Trajectories) -> Trajectories:
-    """Its own, or else that of all."""
-    return data if run.data is None else run.data
 
 
 def finite(value: Any) -> float | None:

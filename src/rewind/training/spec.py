@@ -111,6 +111,11 @@ class Run:
         }
 
 
+def data_of(run: Run, data: Trajectories) -> Trajectories:
+    """Its own, or else that of all."""
+    return data if run.data is None else run.data
+
+
 def plain(value: Any) -> Any:
     """A number as it was written: 0.99, not the float32 next to it."""
     array = np.asarray(value)

@@ -23,10 +23,10 @@ from rewind.training.course import Course
 from rewind.training.determinism import make_deterministic
 from rewind.training.engine import check_fused, device_kind, made_with
 from rewind.training.evaluations import Evaluate, can_wait
-from rewind.training.group import Group, check_data, data_of
+from rewind.training.group import Group, check_data
 from rewind.training.log import Record
 from rewind.training.options import CannotResume, Options, Trained
-from rewind.training.spec import Run
+from rewind.training.spec import Run, data_of
 
 SHOWN = 3  # differences that an error names
 

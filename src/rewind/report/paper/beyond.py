@@ -10,8 +10,10 @@ import numpy as np
 from rewind.experiments.paper.definitions import Choice, Definitions, load_definitions
 from rewind.experiments.paper.definitions import Table as Definition
 from rewind.report.document import Cell, Line, Table
+from rewind.report.paper.claims import points
 from rewind.report.paper.methods import LABELS, Method, paper_sets, short
 from rewind.report.paper.runs import Array, Results, Run, scores_of
+from rewind.report.paper.summary import told
 from rewind.report.paper.variants import Variant, described, differing, name_of, order
 from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
 
@@ -44,8 +46,8 @@ def _table(definitions: Definitions, definition: Definition, results: Results) -
     full = {spec: described(spec) for spec in specs}
     names = differing(full)
     runs: dict[tuple[str, Variant], list[Run]] = {}
-    for spec, told in full.items():
-        own = tuple((name, told[name]) for name in names if name in told)
+    for spec, values in full.items():
+        own = tuple((name, values[name]) for name in names if name in values)
         found = runs.setdefault((spec.dataset, own), [])
         if spec.run in results.every:
             found.append(results.every[spec.run])
@@ -54,7 +56,7 @@ def _table(definitions: Definitions, definition: Definition, results: Results) -
     asked = [name for name in names if name not in USUAL]
     shown = _compared(scores, asked)
     compares = [_values(shown, name).values() for name in names if name != "sampler"]
-    if not shown or not all(any(len(values) > 1 for values in found) for found in compares):
+    if not shown or not all(any(len(each) > 1 for each in found) for found in compares):
         return None
     if len(asked) == 1 and asked[0] in PAIRED and len(set().union(*_values(shown, asked[0]).values())) == 2:
         return _pairs(definition.title, shown, asked[0])
@@ -113,9 +115,8 @@ def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[
     heads = [each if isinstance(each, str) else name_of(each) for each in shown]
     cells = [[_cell(scores.get((name, each))) for each in shown] for name in datasets]
     full = [name for name in datasets if all(len(scores.get((name, each), ())) for each in shown)]
-    means = (
-        [_interval(bootstrap(mean, [scores[name, each] for name in full])) for each in shown] if len(full) > 1 else None
-    )
+    samples = [[scores[name, each] for name in full] for each in shown]
+    means = [Cell(told(bootstrap(mean, each), ".1f")) for each in samples] if len(full) > 1 else None
     over = f"Mean of {len(full)}"
     if len(shown) > max(WIDE, len(datasets)):
         columns = ["", *map(short, datasets), *([over] if means else [])]
@@ -134,17 +135,12 @@ def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
 def _change(ones: Array, others: Array) -> Cell:
     """An interval from fewer than three runs would be their extremes."""
     found = bootstrap(difference, [ones], [others])
-    return _interval(found if min(len(ones), len(others)) >= FEW else Estimate(found.value), "+")
-
-
-def _interval(found: Estimate, sign: str = "") -> Cell:
-    told = f"{found.value:{sign}.1f}"
-    return Cell(told if found.low is None else f"{told} [{found.low:{sign}.1f}, {found.high:{sign}.1f}]")
+    return Cell(points(found if min(len(ones), len(others)) >= FEW else Estimate(found.value)))
 
 
 def _cell(scores: Array | None) -> Cell:
     if scores is None or not len(scores):
         return Cell(kind="missing")
     spread = deviation(scores)
-    told = f"{np.mean(scores):.1f}" + ("" if spread is None else f" ± {spread:.1f}")
-    return Cell(f"{told} ({len(scores)})")
+    score = f"{np.mean(scores):.1f}" + ("" if spread is None else f" ± {spread:.1f}")
+    return Cell(f"{score} ({len(scores)})")

@@ -71,13 +71,14 @@ def _line(results: Results, suite: str, algorithm: str, method: str) -> Line | N
     if both and method != "baseline":
         ones, others = ([results.scores(name, algorithm, each) for name in both] for each in (method, "baseline"))
         found = bootstrap(improvement, ones, others)
-        better = Cell(_told(found, ".2f"), picture=_around_half(found))
-    figures = [Cell(_told(bootstrap(statistic, tasks), ".1f")) for statistic in (mean, iqm)]
+        better = Cell(told(found, ".2f"), picture=_around_half(found))
+    figures = [Cell(told(bootstrap(statistic, tasks), ".1f")) for statistic in (mean, iqm)]
     counts = [f"{len(names)} of {len(sets_of(results, suite))}", str(sum(len(task) for task in tasks))]
     return Line(LABELS[method], [*figures, better, *map(Cell, counts)])
 
 
-def _told(estimate: Estimate, form: str) -> str:
+def told(estimate: Estimate, form: str) -> str:
+    """A figure and its interval."""
     if estimate.low is None:
         return f"{estimate.value:{form}}"
     return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
