@@ -11,7 +11,7 @@ BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
 STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 CONSTRAINTS ?= constraints/integrations.txt
 
-.PHONY: help demo test test-long test-integrations test-ray lint types bench pictures clean
+.PHONY: help demo test test-long test-integrations test-ray lint types bench pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,11 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind mazes --out docs/images
 	$(BIN)/rewind demo --out demo
 	cp demo/demo_*.png demo/demo_*.svg docs/images
+
+reproduction: $(STAMP)  ## the pages of the docs that are written from results/paper
+	$(BIN)/rewind report results/paper --cost results/bench/td3_bc_1.json results/bench/td3_bc_128.json \
+	  --into docs/reproduction.md docs/tables.md
+	$(BIN)/rewind paper beside
 
 clean:  ## forget everything that was built
 	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

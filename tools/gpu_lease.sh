@@ -1,35 +1,80 @@
 #!/usr/bin/env bash
 # Time on a borrowed GPU, spent on the paper's runs. The work goes on in the background while the machine is held, so that
 # short calls follow one another without stopping it:
-#   tools/gpu_lease.sh SECONDS WAIT ROWS.jsonl [options of `rewind paper run`]
-# A call that finds no runner at work starts one that has SECONDS; each call waits WAIT seconds for it, shows what it says,
-# and leaves what is finished in ROWS.jsonl, to be folded in at home with: rewind paper collect --add ROWS.jsonl
-# Expects the archive of tools/pack_for_gpu.sh in wheels-gpu/site.tar.xz. DATASETS="rewind/... rewind/..." are built
-# beside the training, in this order; others when their turn comes.
+#   tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has left
+#   tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves finished rows in FOLDER
+#   tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
+# At home: rewind paper collect --add FOLDER/*.jsonl; for what was taken see tools/take_evaluations.sh.
+# STAGES is a file: the first line names the data sets to be built, in this order; each other line is a stage, the options
+# of one `rewind paper run`. A stage begins when nine tenths of the one before are trained: what a start takes (data,
+# compilation) is then hidden behind its end. Each works in a folder of results of its own, and has the time that is left.
+# Expects the archive of tools/pack_for_gpu.sh in wheels-gpu/site.tar.xz.
 set -euo pipefail
-seconds=${1:?seconds of work in all} wait=${2:?seconds to wait in this call} rows=${3:?file for the finished rows}
-shift 3
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
-export PYTHONPATH=src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore
+export PYTHONPATH=src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
 export REWIND_DATA=$scratch/data JAX_COMPILATION_CACHE_DIR=$scratch/compiled
-if [ ! -d "$scratch/site" ]; then
-  mkdir -p "$scratch/unpacking" && tar xf wheels-gpu/site.tar.xz -C "$scratch/unpacking"
-  mv "$scratch/unpacking" "$scratch/site"
-fi
-if [ ! -d "$scratch/results" ]; then
-  mkdir -p "$scratch/results" && cp results/paper/finished.json "$scratch/results/"
-fi
+
+trained_steps() { # FOLDER: of the group at work there
+  tail -q -n 400 "$1"/work/*/group-0/metrics.jsonl 2> /dev/null | sed -E 's/.*"step": ([0-9]+).*/\1/' | sort -n | tail -1 || true
+}
+
 at_work() { [ -e "$scratch/pid" ] && kill -0 "$(cat "$scratch/pid")" 2> /dev/null; }
-if ! at_work; then
-  build() { for name in ${DATASETS:-}; do nice python3 -m rewind.cli data build "$name"; done; }
-  export -f build
-  setsid bash -c build > "$scratch/built" 2>&1 < /dev/null &
+
+run_stages() { # ENDS STAGES: in the background of `begin`
+  local ends=$1 number=0 options pid
+  while read -r -a options; do
+    number=$((number + 1))
+    local folder=$scratch/stage-$number
+    mkdir -p "$folder" && cp results/paper/finished.json "$folder/"
+    python3 -m rewind.cli paper run --out "$folder" --budget $((ends - $(date +%s)))s --jsonl "$folder/rows.jsonl" \
+      "${options[@]}" > "$folder/log" 2>&1 < /dev/null &
+    pid=$!
+    while kill -0 $pid 2> /dev/null; do
+      local steps
+      steps=$(trained_steps "$folder")
+      if [ "${steps:-0}" -ge 900000 ] || compgen -G "$folder/work/*/trained.json" > /dev/null; then break; fi
+      sleep 2
+    done
+  done < <(tail -n +2 "$2")
+  wait
+}
+
+begin() { # SECONDS STAGES
+  local ends=$(($(date +%s) + $1))
+  if at_work; then echo "a lease is at work already"; return 1; fi
+  mkdir -p "$scratch/site" && tar xf wheels-gpu/site.tar.xz -C "$scratch/site"
+  local names
+  names=$(head -n 1 "$2")
+  setsid bash -c "for name in $names; do nice python3 -m rewind.cli data build \$name; done" > "$scratch/built" 2>&1 < /dev/null &
   sleep 2 # so that the runner finds the first set being built, and waits for it
-  setsid python3 -m rewind.cli paper run --out "$scratch/results" --budget "${seconds}s" --jsonl "$scratch/rows.jsonl" \
-    "$@" >> "$scratch/log" 2>&1 < /dev/null &
+  setsid "$0" stages "$ends" "$2" > "$scratch/log" 2>&1 < /dev/null &
   echo $! > "$scratch/pid"
-fi
-while [ $SECONDS -lt "$wait" ] && at_work; do sleep 1; done
-tr '\r' '\n' < "$scratch/log" | grep -v '%|' | tail -40
-if [ -e "$scratch/rows.jsonl" ]; then cp "$scratch/rows.jsonl" "$rows"; fi
-if at_work; then echo "still at work"; else echo "the runner has ended"; fi
+}
+
+show() {
+  local folder
+  echo "built: $(grep -c . "$scratch/built") lines, the last: $(tail -n 1 "$scratch/built")"
+  for folder in "$scratch"/stage-*; do
+    [ -e "$folder/log" ] || continue
+    echo "${folder##*/}: $(trained_steps "$folder") steps"
+    tail -n 12 "$folder/log"
+  done
+  cat "$scratch/log"
+  if at_work; then echo "still at work"; else echo "all stages have ended"; fi
+}
+
+wait_for() { # SECONDS FOLDER
+  while [ $SECONDS -lt "$1" ] && at_work; do sleep 1; done
+  show
+  for folder in "$scratch"/stage-*; do
+    if [ -e "$folder/rows.jsonl" ]; then cp "$folder/rows.jsonl" "$2/${folder##*/}.jsonl"; fi
+  done
+}
+
+case ${1:-} in
+  begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
+  stages) run_stages "${2:?end}" "${3:?file of stages}" ;;
+  wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
+  take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
+  *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+esac

@@ -32,8 +32,8 @@ for trained in */trained.json; do
   [ -e "$trained" ] || continue
   group=${trained%/*}
   new=()
-  for file in "$group"/group-0/evaluation-*.npz; do
-    if [ -e "$file" ] && ! grep -qxF "$file" "$taken"; then new+=("$file"); fi
+  for file in "$group"/group-0/evaluation-*.npz; do # the last comes first: a runner at work plays the first
+    if [ -e "$file" ] && ! grep -qxF "$file" "$taken"; then new=("$file" "${new[@]}"); fi
   done
   # The metrics come after the evaluations: what is played in between is in one of the two.
   if [ ${#new[@]} -eq 0 ] && grep -qxF "$group" "$taken"; then continue; fi

@@ -26,7 +26,7 @@ from rewind.arrays import copy_of, from_numpy, namespace, to_numpy
 from rewind.errors import UsageError
 
 BOUNDS = ("low", "high")
-SLACK = 0.1  # of the range that Q can have: so far beyond it is no error of estimation
+SLACK = 0.05  # of the range that Q can have: so far beyond it is no error of estimation
 
 
 def weighted_target(

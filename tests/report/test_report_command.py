@@ -291,10 +291,12 @@ def test_errors_say_what_was_expected(tmp_path, capsys):
 
 def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):
     results = folder(tmp_path / "results", rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0, 1, 2]))
-    page = tmp_path / "page.md"
+    page, other = tmp_path / "page.md", tmp_path / "other.md"
     page.write_text("# Ours\n\n<!-- report: claims -->\nas before\n<!-- end of report -->\n\nThe end.\n")
+    other.write_text("<!-- report: facts -->\n<!-- end of report -->")
     for _ in range(2):  # the second time changes nothing
-        report(results, "--into", page)
+        report(results, "--into", page, other)
+        assert "- Runs: 9" in other.read_text()
         text = page.read_text()
         assert text.startswith("# Ours\n\n<!-- report: claims -->\n\n18 claims") and text.endswith("\n\nThe end.\n")
         assert "as before" not in text and text.count("**The paper's claims**") == 1

@@ -19,8 +19,13 @@ def some():
         if (row["dataset"], row["sampler"], row["seed"]) == (SETS[0], "baseline", 3) and row["step"] > 800_000:
             row["score"] = 2.0
         if row["dataset"] == SETS[0]:
-            row["q"] = 40_000.0 if row["score"] == 2.0 else -60.0
+            row |= q(40_000.0 if row["score"] == 2.0 else -60.0)
     return found
+
+
+def q(value):
+    """A Q where rewards add up to between -100 and 0."""
+    return {"q": value, "q_excess": max(0.0, value, -100 - value) / 100}
 
 
 def cells(table):
@@ -30,7 +35,7 @@ def cells(table):
 def test_a_run_that_ends_below_half_of_its_best_fell(some):
     for row in some:
         if (row["dataset"], row["sampler"], row["beta"], row["seed"]) == (SETS[0], "tr", 1.0, 2):
-            row |= {"score": 1.0, "q": 7.0}  # never good, so that it did not fall; its critic diverged all the same
+            row |= {"score": 1.0, **q(7.0)}  # never good, so that it did not fall; its critic diverged all the same
     runs = runs_of(some)
     assert [(run.dataset, run.method.sampler, run.seed) for run in runs if fell(run)] == [(SETS[0], "baseline", 3)]
     rule, counts, by_method, critics = stability(Results(runs))
@@ -46,9 +51,9 @@ def test_a_run_that_ends_below_half_of_its_best_fell(some):
 def test_a_run_that_broke_before_it_was_good_fell_too(some):
     for row in some:
         if (row["dataset"], row["sampler"], row["seed"]) == (SETS[1], "return", 1):
-            row |= {"score": 3.0, "q": None, "alive": row["step"] < 400_000}
+            row |= {"score": 3.0, "q": None, "q_excess": None, "alive": row["step"] < 400_000}
         elif row["dataset"] == SETS[1]:
-            row["q"] = 300.0  # nobody knows what rewards add up to here
+            row |= {"q": 300.0, "q_excess": 0.0}
     rule, counts, by_method, critics = stability(Results(runs_of(some)))
     assert "stopped being finite" in rule and counts.columns == ["Method", "hopper-medium", "antmaze-umaze"]
     assert cells(counts)["Return"] == ["1 of 3", "–"]
@@ -64,7 +69,7 @@ def test_a_critic_at_zero_has_not_diverged_and_a_policy_may_be_good_without_one(
         if row["score"] == 2.0:
             row |= {"score": 60.0}  # it stays good, whatever its critic says
         elif row["dataset"] == SETS[0]:
-            row["q"] = 0.0
+            row |= q(0.0)
         if (row["dataset"], row["sampler"], row["seed"]) == (SETS[0], "return", 1) and row["step"] > 800_000:
             row["score"] = 0.0
     _, _, _, critics = stability(Results(runs_of(some)))
@@ -74,19 +79,13 @@ def test_a_critic_at_zero_has_not_diverged_and_a_policy_may_be_good_without_one(
     ]  # fmt: skip
 
 
-def test_elsewhere_a_critic_diverged_where_the_results_say_so(some):
+def test_a_little_beyond_is_an_error_of_estimation(some):
     for row in some:
         if row["dataset"] == SETS[1]:
-            row |= {"q": 300.0, "q_excess": 0.05 if row["seed"] else 0.2}
+            row |= {"q": 300.0, "q_excess": 0.04 if row["seed"] else 0.06}
     _, _, by_method, critics = stability(Results(runs_of(some)))
     assert by_method.columns == ["Method", "hopper-medium", "antmaze-umaze"]
     assert cells(by_method)["Return"] == ["1 of 3", "–"] and len(critics.lines) == 2
-
-
-def test_rewards_as_they_are_may_add_up_to_more(some):
-    for row in some:
-        row["settings"] = '{"rewards": "raw"}'
-    assert len(stability(Results(runs_of(some)))) == 2  # runs that fell, but no critics
 
 
 def test_critics_are_counted_where_no_run_fell(some):
@@ -101,21 +100,14 @@ def test_critics_are_counted_where_no_run_fell(some):
 def test_runs_without_a_q_are_not_among_those_counted(some):
     for row in some:
         if row["sampler"] == "baseline" and row["seed"] > 4:
-            row["q"] = None
+            row |= {"q": None, "q_excess": None}
     _, counts, by_method, _ = stability(Results(runs_of(some)))
     assert cells(counts)["Baseline"] == ["1 of 8"] and cells(by_method)["Baseline"] == ["1 of 5"]
 
 
-def test_elsewhere_minus_one_is_no_bound(some):
-    """Rewards of other data, less one, may still be above 0."""
-    for row in some:
-        row["suite"] = "mujoco"
-    assert len(stability(Results(runs_of(some)))) == 2
-
-
 def test_one_that_was_never_good_did_not_fall_by_noise(some):
     for row in some:
-        row |= {"score": row["score"] / 10, "q": -60.0}  # 3 points at best
+        row |= {"score": row["score"] / 10, **q(-60.0)}  # 3 points at best
     assert not any(fell(run) for run in runs_of(some))
     assert stability(Results(runs_of(some)))[1:] == ["No run fell."]
 
@@ -123,7 +115,7 @@ def test_one_that_was_never_good_did_not_fall_by_noise(some):
 def test_a_report_of_ones_own_runs_has_the_section_where_it_says_something(some):
     assert "stability" in _sections(some, True) and "stability" in _sections(some, False)
     for row in some:
-        row |= {"score": 50.0, "q": -60.0}
+        row |= {"score": 50.0, **q(-60.0)}
     assert "stability" in _sections(some, True) and "stability" not in _sections(some, False)
 
 
@@ -152,7 +144,7 @@ def test_a_run_without_a_score_at_its_end_fell(some):
     assert sum(fell(run) for run in runs_of(some)) == 1
 
 
-def test_results_from_before_q_was_recorded_have_no_table_of_it(some):
+def test_results_from_before_it_was_recorded_have_no_table_of_it(some):
     for row in some:
-        row.pop("q", None)
+        row.pop("q_excess", None)
     assert len(stability(Results(runs_of(some)))) == 2

@@ -31,8 +31,8 @@ class Report:
     """The page; default: report.html in the folder."""
     markdown: Path | None = None
     """Also write the tables and verdicts as Markdown to this file."""
-    into: Path | None = None
-    """Also write sections anew in this Markdown page: `<!-- report: claims -->` ... `<!-- end of report -->`."""
+    into: tuple[Path, ...] = ()
+    """Also write sections anew in these Markdown pages: `<!-- report: claims -->` ... `<!-- end of report -->`."""
     data: Data | None = None
     """Which of the paper's data sets to compare: d4rl or rewind; default: those with the most runs."""
     cost: tuple[Path, ...] = ()
@@ -43,8 +43,7 @@ class Report:
         pages = {self.out or self.folder / "report.html": render(document)}
         if self.markdown is not None:
             pages[self.markdown] = to_markdown(document)
-        if self.into is not None:
-            pages[self.into] = insert(document, _text_of(self.into))
+        pages |= {page: insert(document, _text_of(page)) for page in self.into}
         for path, text in pages.items():
             with whole_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")

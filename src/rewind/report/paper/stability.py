@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rewind.data.catalogue import known_entry
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, short
 from rewind.report.paper.runs import Results, Run
@@ -24,8 +22,7 @@ RULE = (
 )
 CRITICS = (
     "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) is beyond "
-    f"what rewards can add up to: above 0 on AntMaze, where every reward is 0 or -1; elsewhere by {SLACK:.0%} of what "
-    "is possible. Runs of which Q was not recorded are left out."
+    f"what rewards can add up to, by {SLACK:.0%} of that. Runs of which that was not recorded are left out."
 )
 
 
@@ -52,7 +49,7 @@ def stability(results: Results) -> list[Block]:
 def _tables(results: Results, algorithm: str) -> list[Table]:
     own, name = [run for run in results.runs if run.algorithm == algorithm], ALGORITHMS[algorithm]
     tables = [_counts(f"Runs that fell, {name}", results, own, fell)] if any(map(fell, own)) else []
-    known = [run for run in own if run.q is not None or not run.alive]
+    known = [run for run in own if run.row.get("q_excess") is not None or not run.alive]
     critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
     if critics:
         below = f"of them below {GOOD:.0f} points"
@@ -77,15 +74,7 @@ def _counts(title: str, results: Results, runs: Sequence[Run], counted: Callable
 def diverged(run: Run) -> bool:
     """Whether its critic promises what no rewards add up to, as far as that is known."""
     beyond: float | None = run.row.get("q_excess")
-    return not run.alive or (run.q is not None and run.q > _ceiling(run)) or (beyond is not None and beyond > SLACK)
-
-
-def _ceiling(run: Run) -> float:
-    """The most that rewards can add up to; infinite where nothing says what they are."""
-    entry = known_entry(run.dataset)
-    theirs = None if entry is None else getattr(entry, run.algorithm, None)
-    rewards = json.loads(run.protocol.settings).get("rewards", getattr(theirs, "rewards", None))
-    return 0.0 if rewards == "minus_one" and run.suite == "antmaze" else np.inf
+    return not run.alive or (beyond is not None and beyond > SLACK)
 
 
 def _critics(dataset: str, runs: Sequence[Run]) -> Line | None:
