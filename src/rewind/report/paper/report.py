@@ -15,6 +15,7 @@ from rewind.report.paper.cost import Cost, cost_table
 from rewind.report.paper.differences import differences_table, directions_table, figure_3, table_4
 from rewind.report.paper.gains import gains
 from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, short, source
+from rewind.report.paper.peaks import peaks
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
 from rewind.report.paper.stability import diverged, fell, stability
@@ -37,8 +38,8 @@ def build(results: Results, costs: Sequence[Cost] = ()) -> Document:
     sections = [*(_paper_sections(results, costs) if compared else ()), *_own_sections(results)]
     if compared:
         order = (
-            "claims", "gains", "tables", "differences", "curves", "stability", "scores", "overall", "which", "cost",
-            "beyond", "origin",
+            "claims", "gains", "tables", "differences", "curves", "peaks", "stability", "scores", "overall", "which",
+            "cost", "beyond", "origin",
         )  # fmt: skip
         sections.sort(key=lambda section: order.index(section.name))
     return Document(title, _subtitle(results), facts(results), sections, _data(results, compared))
@@ -70,11 +71,17 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
         Section("differences", "Differences", [DIFFERENCES, panels, directions_table(panels), numbers]),
         Section("overall", "Overall", [*overall, *summary.suite_tables(results)]),
         Section("which", "Which priority", [rule, which]),
+        *_peaks(results),
         Section("cost", "Cost", [cost_note, cost_table(costs)]),
     ]
     if extra:
         sections.append(Section("beyond", "Beyond the paper", [beyond.RULE, *extra]))
     return sections
+
+
+def _peaks(results: Results) -> list[Section]:
+    found = peaks(results)
+    return [Section("peaks", "Best and end", found)] if found else []
 
 
 def _other_protocol(results: Results) -> list[Block]:

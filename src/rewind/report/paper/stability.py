@@ -8,10 +8,10 @@ import numpy as np
 
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, short
+from rewind.report.paper.peaks import NEIGHBOURS, best
 from rewind.report.paper.runs import Results, Run
 from rewind.targets import SLACK
 
-NEIGHBOURS = 3  # evaluations whose mean counts: one alone may be luck
 GOOD = 20.0  # points: less is not much to lose
 KEPT = 0.5  # of its best, what a run must end with
 
@@ -28,16 +28,8 @@ CRITICS = (
 
 def fell(run: Run) -> bool:
     """Whether a run lost most of what it had learned, or broke before it had learned much."""
-    best = _best(run)
-    return not run.alive or (best >= GOOD and not run.score >= KEPT * best)  # a score that is no number is lost too
-
-
-def _best(run: Run) -> float:
-    """Its best on the way."""
-    before = run.curve[1][:-1]
-    if len(before) < NEIGHBOURS:
-        return -np.inf
-    return float(np.nanmax(np.convolve(before, np.full(NEIGHBOURS, 1 / NEIGHBOURS), "valid"), initial=-np.inf))
+    height = best(run)
+    return not run.alive or (height >= GOOD and not run.score >= KEPT * height)  # a score that is no number is lost too
 
 
 def stability(results: Results) -> list[Block]:
