@@ -6,7 +6,7 @@
 #   tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: rewind paper collect --add FOLDER/*.jsonl; for what was taken see tools/take_evaluations.sh.
 # STAGES is a file: the first line names the data sets to be built, in this order; each other line is a stage, the options
-# of one `rewind paper run`. A stage begins when nine tenths of the one before are trained: what a start takes (data,
+# of one `rewind paper run` (tools/stages: the next ones). A stage begins when nine tenths of the one before are trained: what a start takes (data,
 # compilation) is then hidden behind its end. Each works in a folder of results of its own, and has the time that is left.
 # Expects the archive of tools/pack_for_gpu.sh in wheels-gpu/site.tar.xz.
 set -euo pipefail

@@ -161,9 +161,9 @@ def test_bounds_are_one_variant_whatever_their_numbers():
     sets = ["antmaze-umaze-v0", "walker2d-medium-expert-v2"]  # numbers on one, found from the data on the other
     tables = {each.caption: each for each in beyond_tables(results(tables=("together", "bounded"), datasets=sets))}
     bounded = tables["Targets bounded by what rewards can add up to"]
-    shown = {line.head: line.cells for line in bounded.lines if line.head.endswith(": TR")}
+    shown = {line.head: line.cells for line in bounded.lines if line.head.endswith(": TR, β 1.0")}
     counts = {name: [cell.text[-3:] for cell in cells[:2]] for name, cells in shown.items()}
-    assert counts == {"antmaze-umaze: TR": ["(8)"] * 2, "walker2d-medium-expert: TR": ["(3)"] * 2}
+    assert counts == {"antmaze-umaze: TR, β 1.0": ["(8)"] * 2, "walker2d-medium-expert: TR, β 1.0": ["(3)"] * 2}
 
 
 def test_runs_without_a_score_compare_nothing():
@@ -171,13 +171,16 @@ def test_runs_without_a_score_compare_nothing():
     for row in broken:
         if row["settings"] != "{}":
             row["score"] = None
-    assert beyond_tables(Results(runs_of(broken))) == []
+    assert [table.caption for table in beyond_tables(Results(runs_of(broken)))] == [
+        "Weights of the target, the paper's grid"  # of those that have one
+    ]
 
 
 def test_a_bound_at_infinity_is_none():
-    (table,) = beyond_tables(results(tables=("bounded",), datasets=["antmaze-umaze-v0"]))
-    assert [line.head for line in table.lines][:2] == ["antmaze-umaze: Baseline", "antmaze-umaze: TR"]
-    assert [cell.text[-3:] for line in table.lines for cell in line.cells[:2]] == ["(8)"] * 10
+    table, *_ = beyond_tables(results(tables=("bounded",), datasets=["antmaze-umaze-v0"]))
+    heads = [line.head.removeprefix("antmaze-umaze: ") for line in table.lines]
+    assert heads[:3] == ["Baseline", "TR, β 0.95", "TR, β 1.0"]
+    assert [cell.text[-3:] for line in table.lines for cell in line.cells[:2]] == ["(8)"] * 12
 
 
 def test_one_thing_with_two_values_is_shown_as_pairs_with_what_it_changes():

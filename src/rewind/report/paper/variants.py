@@ -64,6 +64,8 @@ def name_of(variant: Variant) -> str:
             told += ["bounded"] if value else []
         elif name == "block":
             told.append(f"{value} steps planned")
+        elif name == "beta" and ("sampler", "baseline") in variant:
+            continue  # it carries nothing that a beta could weigh
         else:
             told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
     return ", ".join(told)
