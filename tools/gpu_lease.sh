@@ -5,45 +5,37 @@
 #   tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves finished rows in FOLDER
 #   tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: rewind paper collect --add FOLDER/*.jsonl; for what was taken see tools/take_evaluations.sh.
-# STAGES is a file: the first line names the data sets to be built, in this order; each other line is a stage, the options
-# of one `rewind paper run` (tools/stages: the next ones). A stage begins when nine tenths of the one before are trained: what a start takes (data,
-# compilation) is then hidden behind its end. Each works in a folder of results of its own, and has the time that is left.
+# STAGES is a file (tools/stages: the next ones): the first line names the data sets to be built, in this order; each other
+# line is a stage, the options of one `rewind paper run` that trains one group (--groups 1) of a million steps. A stage begins
+# when nine tenths of the one before are trained, so that its start (data, compilation) is hidden behind that end. It works
+# in a folder of results of its own, knows nothing of what other stages train, and has the time that is left.
 # Expects the archive of tools/pack_for_gpu.sh in wheels-gpu/site.tar.xz.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
 export REWIND_DATA=$scratch/data JAX_COMPILATION_CACHE_DIR=$scratch/compiled
+nearly=900000 # steps of a stage after which the next begins
+least=60      # seconds that are worth a start
 
 trained_steps() { # FOLDER: of the group at work there
   tail -q -n 400 "$1"/work/*/group-0/metrics.jsonl 2> /dev/null | sed -E 's/.*"step": ([0-9]+).*/\1/' | sort -n | tail -1 || true
 }
 
-at_work() { [ -e "$scratch/pid" ] && kill -0 "$(cat "$scratch/pid")" 2> /dev/null; }
-
-run_stages() { # ENDS STAGES: in the background of `begin`
-  local ends=$1 number=0 options pid
-  while read -r -a options; do
-    number=$((number + 1))
-    local folder=$scratch/stage-$number
-    mkdir -p "$folder" && cp results/paper/finished.json "$folder/"
-    python3 -m rewind.cli paper run --out "$folder" --budget $((ends - $(date +%s)))s --jsonl "$folder/rows.jsonl" \
-      "${options[@]}" > "$folder/log" 2>&1 < /dev/null &
-    pid=$!
-    while kill -0 $pid 2> /dev/null; do
-      local steps
-      steps=$(trained_steps "$folder")
-      if [ "${steps:-0}" -ge 900000 ] || compgen -G "$folder/work/*/trained.json" > /dev/null; then break; fi
-      sleep 2
-    done
-  done < <(tail -n +2 "$2")
-  wait
+nearly_trained() { # FOLDER
+  local steps
+  steps=$(trained_steps "$1")
+  [ "${steps:-0}" -ge $nearly ] || compgen -G "$1/work/*/trained.json" > /dev/null
 }
 
+at_work() { [ ! -e "$scratch/ended" ] && kill -0 "$(cat "$scratch/pid")" 2> /dev/null; }
+
 begin() { # SECONDS STAGES
-  local ends=$(($(date +%s) + $1))
-  if at_work; then echo "a lease is at work already"; return 1; fi
+  local ends=$(($(date +%s) + $1)) names
+  if [ -e "$scratch/pid" ]; then
+    echo "a lease has begun in $scratch already: wait for it, or set REWIND_SCRATCH to another folder" >&2
+    return 1
+  fi
   mkdir -p "$scratch/site" && tar xf wheels-gpu/site.tar.xz -C "$scratch/site"
-  local names
   names=$(head -n 1 "$2")
   setsid bash -c "for name in $names; do nice python3 -m rewind.cli data build \$name; done" > "$scratch/built" 2>&1 < /dev/null &
   sleep 2 # so that the runner finds the first set being built, and waits for it
@@ -51,24 +43,42 @@ begin() { # SECONDS STAGES
   echo $! > "$scratch/pid"
 }
 
-show() {
+run_stages() { # ENDS STAGES: what `begin` leaves in the background
+  local ends=$1 number=0 options=() folder pid
+  trap 'touch "$scratch/ended"' EXIT
+  while read -r -a options || [ ${#options[@]} -gt 0 ]; do
+    if [ ${#options[@]} -eq 0 ]; then continue; fi
+    number=$((number + 1)) && folder=$scratch/stage-$number
+    if [ $((ends - $(date +%s))) -lt $least ]; then
+      echo "no time is left for stage $number"
+      break
+    fi
+    mkdir -p "$folder" && cp results/paper/finished.json "$folder/"
+    python3 -m rewind.cli paper run --out "$folder" --budget $((ends - $(date +%s)))s --jsonl "$folder/rows.jsonl" \
+      "${options[@]}" > "$folder/log" 2>&1 < /dev/null &
+    pid=$!
+    while kill -0 $pid 2> /dev/null && ! nearly_trained "$folder"; do sleep 1; done
+  done < <(tail -n +2 "$2")
+  wait
+}
+
+wait_for() { # SECONDS FOLDER
+  if [ ! -e "$scratch/pid" ]; then
+    echo "no lease has begun in $scratch" >&2
+    return 1
+  fi
+  mkdir -p "$2"
+  while [ $SECONDS -lt "$1" ] && at_work; do sleep 1; done
+  echo "built: $(tail -n 1 "$scratch/built")"
   local folder
-  echo "built: $(grep -c . "$scratch/built") lines, the last: $(tail -n 1 "$scratch/built")"
   for folder in "$scratch"/stage-*; do
     [ -e "$folder/log" ] || continue
     echo "${folder##*/}: $(trained_steps "$folder") steps"
     tail -n 12 "$folder/log"
+    if [ -e "$folder/rows.jsonl" ]; then cp "$folder/rows.jsonl" "$2/${folder##*/}.jsonl"; fi
   done
   cat "$scratch/log"
   if at_work; then echo "still at work"; else echo "all stages have ended"; fi
-}
-
-wait_for() { # SECONDS FOLDER
-  while [ $SECONDS -lt "$1" ] && at_work; do sleep 1; done
-  show
-  for folder in "$scratch"/stage-*; do
-    if [ -e "$folder/rows.jsonl" ]; then cp "$folder/rows.jsonl" "$2/${folder##*/}.jsonl"; fi
-  done
 }
 
 case ${1:-} in
@@ -76,5 +86,8 @@ case ${1:-} in
   stages) run_stages "${2:?end}" "${3:?file of stages}" ;;
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
-  *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+  *)
+    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    exit 2
+    ;;
 esac

@@ -50,6 +50,14 @@ def test_a_set_with_too_few_runs_is_left_out_and_the_cell_says_so(some):
     assert cells(antmaze)["Return"][0] == "70.0 (1)" and cells(antmaze)["TR"][0] == "60.0"
 
 
+def test_the_baseline_counts_where_something_is_held_against_it(some):
+    for row in some:
+        row["score"] += 20.0 * (row["dataset"] == SETS[1])
+    kept = [row for row in some if row["dataset"] != SETS[1] or row["sampler"] == "baseline"]
+    _, _, antmaze = peaks(Results(runs_of(kept)))
+    assert "(1 set)" in antmaze.caption and cells(antmaze)["Baseline"][0] == "60.0"
+
+
 def test_a_run_without_a_way_or_an_end_does_not_count(some):
     for row in some:
         if row["seed"] == 0 and row["step"] > 900_000:

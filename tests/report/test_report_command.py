@@ -311,3 +311,6 @@ def test_a_page_without_marks_or_with_unknown_ones_is_refused(tmp_path, capsys):
     assert "did you mean 'claims'" in fails(capsys, results, "--into", page)
     assert page.read_text() == "<!-- report: clams -->\n<!-- end of report -->\n"
     assert "cannot be read: No such file" in fails(capsys, results, "--into", tmp_path / "none.md")
+    page.write_text("<!-- report: claims -->\n<!-- end of report -->\n")
+    assert "would be written twice" in fails(capsys, results, "--markdown", page, "--into", page)
+    assert "would be written twice" in fails(capsys, results, "--into", page, page)

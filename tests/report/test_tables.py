@@ -166,14 +166,13 @@ def test_bounds_are_one_variant_whatever_their_numbers():
     assert counts == {"antmaze-umaze: TR, β 1.0": ["(8)"] * 2, "walker2d-medium-expert: TR, β 1.0": ["(3)"] * 2}
 
 
-def test_runs_without_a_score_compare_nothing():
+def test_runs_without_a_score_are_not_compared():
     broken = rows(tables=("bounded",), datasets=["antmaze-umaze-v0"])
     for row in broken:
         if row["settings"] != "{}":
             row["score"] = None
-    assert [table.caption for table in beyond_tables(Results(runs_of(broken)))] == [
-        "Weights of the target, the paper's grid"  # of those that have one
-    ]
+    captions = [table.caption for table in beyond_tables(Results(runs_of(broken)))]
+    assert not any("bounded" in caption for caption in captions)
 
 
 def test_a_bound_at_infinity_is_none():

@@ -278,7 +278,7 @@ def text(found: Inspection) -> str:
     sections = [
         ("", _facts(found)),
         ("", table(_spread_rows(found)).splitlines()),
-        ("priority auto", [found.auto["priority"], *_wrapped(found.auto["because"])]),
+        ("priority auto, the paper's advice", [found.auto["priority"], *_wrapped(found.auto["because"])]),
         (f"problems ({len(found.problems)})", [line for p in found.problems for line in _problem(p)] or ["none found"]),
     ]
     lines = [title]

@@ -99,7 +99,7 @@ class Choice:
     because: str
 
     def __str__(self) -> str:
-        return f"priority 'auto' chose '{self.priority}': {self.because}"
+        return f"priority 'auto' chose '{self.priority}', as the paper advises: {self.because}"
 
 
 def choose(data: Trajectories, label: str | None = None) -> Choice:

@@ -43,7 +43,10 @@ class Report:
         pages = {self.out or self.folder / "report.html": render(document)}
         if self.markdown is not None:
             pages[self.markdown] = to_markdown(document)
-        pages |= {page: insert(document, _text_of(page)) for page in self.into}
+        for page in self.into:
+            if page in pages:
+                raise UsageError(f"{page} would be written twice; give --into another page than --out and --markdown")
+            pages[page] = insert(document, _text_of(page))
         for path, text in pages.items():
             with whole_file(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""tools/gpu_lease.sh: stages in the background, each begun before the one before has ended."""
+"""tools/gpu_lease.sh: stages in the background, each begun when the one before is nearly trained."""
 
 import os
 import subprocess
@@ -8,17 +8,24 @@ import pytest
 
 LEASE = Path(__file__).parents[3] / "tools" / "gpu_lease.sh"
 
-# Stands in for Python: the first stage has rows only if the second one begins while it is at work.
+# Stands in for Python. A stage trains to 100,000 steps, waits, notes whether the next one is there too early, goes on
+# to 910,000, and has rows only if the next one then begins while it is at work (the last has them in any case).
 RUNNER = """#!/usr/bin/env bash
 case "$*" in
   *"data build"*) echo "built ${@: -1}" ;;
   *"paper run"*)
     out=$6
-    mkdir -p "$out/work/group/group-0"
-    echo '{"run": 0, "name": "td3_bc", "step": 910000}' > "$out/work/group/group-0/metrics.jsonl"
-    for second in $(seq 20); do [ -e "$(dirname "$out")/stage-2/log" ] && break; sleep 1; done
-    [ -e "$(dirname "$out")/stage-2/log" ] && echo "$*" > "$out/rows.jsonl"
-    echo "trained by $*" ;;
+    next=${out%-*}-$((${out##*-} + 1))
+    metrics=$out/work/group/group-0/metrics.jsonl
+    mkdir -p "$(dirname "$metrics")"
+    case "$*" in *broken*) echo "no such table"; exit 2 ;; esac
+    echo '{"run": 0, "name": "td3_bc", "step": 100000}' > "$metrics"
+    sleep 3
+    if [ -e "$next" ]; then echo "the next one began too early" > "$out/rows.jsonl"; exit; fi
+    echo '{"run": 0, "name": "td3_bc", "step": 910000}' >> "$metrics"
+    case "$*" in *last*) echo "$*" > "$out/rows.jsonl"; exit ;; esac
+    for second in $(seq 20); do [ -e "$next/log" ] && break; sleep 1; done
+    if [ -e "$next/log" ]; then echo "$*" > "$out/rows.jsonl"; fi ;;
 esac
 """
 
@@ -27,33 +34,58 @@ esac
 def lease(tmp_path):
     """The script in a tree of its own."""
     tree, tools = tmp_path / "tree", tmp_path / "bin"
-    for folder in (tree / "results" / "paper", tree / "wheels-gpu", tools, tmp_path / "rows"):
+    for folder in (tree / "results" / "paper", tree / "wheels-gpu", tools, tmp_path / "empty"):
         folder.mkdir(parents=True)
     (tree / "results" / "paper" / "finished.json").write_text("{}")
-    subprocess.run(["tar", "cJf", tree / "wheels-gpu" / "site.tar.xz", "-C", tmp_path, "rows"], check=True)
+    subprocess.run(["tar", "cJf", tree / "wheels-gpu" / "site.tar.xz", "-C", tmp_path, "empty"], check=True)
     (tools / "python3").write_text(RUNNER)
     (tools / "python3").chmod(0o755)
     environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "REWIND_SCRATCH": str(tmp_path / "scratch")}
 
     def call(*words):
-        told = subprocess.run([LEASE, *words], cwd=tree, env=environment, check=True, capture_output=True, text=True)
-        return told.stdout
+        return subprocess.run([LEASE, *map(str, words)], cwd=tree, env=environment, capture_output=True, text=True)
 
     return call
 
 
-def test_a_stage_begins_before_the_one_before_has_ended_and_rows_come_back(lease, tmp_path):
-    stages, rows = tmp_path / "stages", tmp_path / "rows"
-    stages.write_text("rewind/a-v0 rewind/b-v0\n--tables 2 --datasets rewind/a-v0\n--tables 1 --algorithms iql\n")
-    lease("begin", "600", str(stages))
-    said = lease("wait", "60", str(rows))
-    assert "the last: built rewind/b-v0" in said and said.endswith("all stages have ended\n")
+@pytest.fixture
+def stages(tmp_path):
+    def write(*lines):
+        path = tmp_path / "stages"
+        path.write_text("\n".join(("rewind/a-v0 rewind/b-v0", *lines)))  # no newline at the end
+        return path
+
+    return write
+
+
+def test_a_stage_begins_when_the_one_before_is_nearly_trained_and_rows_come_back(lease, stages, tmp_path):
+    rows = tmp_path / "rows"
+    plan = stages("--tables 2 --datasets rewind/a-v0", "", "--tables 1 --algorithms last")
+    assert lease("begin", 600, plan).returncode == 0
+    again = lease("begin", 600, plan)
+    assert again.returncode == 1 and "a lease has begun" in again.stderr
+    said = lease("wait", 90, rows).stdout
+    assert "built: built rewind/b-v0" in said and said.endswith("all stages have ended\n")
     first, second = ((rows / f"stage-{number}.jsonl").read_text() for number in (1, 2))
-    assert "--tables 2 --datasets rewind/a-v0" in first and "--tables 1 --algorithms iql" in second
     assert f"--out {tmp_path}/scratch/stage-1 --budget 5" in first  # what is left of 600 seconds
+    assert "--tables 2 --datasets rewind/a-v0" in first and "--tables 1 --algorithms last" in second
+    assert not (rows / "stage-3.jsonl").exists()
 
 
-def test_what_it_takes_is_said_where_it_was_not_understood(lease):
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        lease("help")
-    assert refused.value.returncode == 2 and "gpu_lease.sh begin SECONDS STAGES" in refused.value.stdout
+def test_a_stage_that_fails_costs_the_next_nothing(lease, stages, tmp_path):
+    lease("begin", 600, stages("--tables broken", "--tables last"))
+    said = lease("wait", 60, tmp_path / "rows").stdout
+    assert "no such table" in said and [path.name for path in (tmp_path / "rows").iterdir()] == ["stage-2.jsonl"]
+
+
+def test_no_stage_begins_without_time(lease, stages, tmp_path):
+    lease("begin", 30, stages("--tables last"))
+    said = lease("wait", 60, tmp_path / "rows").stdout
+    assert "no time is left for stage 1" in said and not list((tmp_path / "rows").iterdir())
+
+
+def test_what_it_takes_is_said_where_it_was_not_understood(lease, tmp_path):
+    refused = lease("help")
+    assert refused.returncode == 2 and "gpu_lease.sh begin SECONDS STAGES" in refused.stdout
+    early = lease("wait", 5, tmp_path / "rows")
+    assert early.returncode == 1 and "no lease has begun" in early.stderr

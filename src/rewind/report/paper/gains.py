@@ -34,7 +34,7 @@ def gains(results: Results) -> list[Block]:
 
 
 def _table(results: Results, algorithm: str) -> Table | None:
-    found = {label: _contrasts(results, algorithm, method) for label, method in _methods().items()}
+    found = {label: _contrasts(results, algorithm, method) for label, method in compared_methods().items()}
     most = {kind: max(len(each[kind].used) for each in found.values()) for kind in KINDS}
     kinds = [kind for kind in KINDS if most[kind]]
     lines = [
@@ -46,7 +46,7 @@ def _table(results: Results, algorithm: str) -> Table | None:
     return Table(f"Over the baseline, {ALGORITHMS[algorithm]}", columns, lines) if kinds else None
 
 
-def _methods() -> dict[str, Column]:
+def compared_methods() -> dict[str, Column]:
     """The paper's columns, and one beta for all data sets."""
     named: dict[str, Column] = {label: name for name, label in LABELS.items() if name not in ("baseline", "auto")}
     fixed = [Method("tr", float(beta)) for part in load_definitions().tables["fixed_beta"].parts for beta in part.betas]

@@ -22,7 +22,8 @@ RULE = (
 )
 CRITICS = (
     "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) is beyond "
-    f"what rewards can add up to, by {SLACK:.0%} of that. Runs of which that was not recorded are left out."
+    f"what rewards can add up to, by more than {SLACK:.0%} of the range that gives. Runs of which that was "
+    "not recorded are left out."
 )
 
 
