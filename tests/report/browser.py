@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 # The protocol speaks on descriptors 3 and 4: wired by way of high ones, since the pipes may have these very numbers.
@@ -92,6 +93,16 @@ class Browser:
         elif method == "Network.requestWillBeSent" and not event["request"]["url"].startswith(("file:", "data:")):
             self.problems.append(f"asked for {event['request']['url']}")
         self._loaded = self._loaded or method == "Page.loadEventFired"
+
+    def resize(self, width, height=900):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def until(self, script, seconds=10):
+        """Wait until a script is true."""
+        ends = time.monotonic() + seconds
+        while not self.do(script):
+            assert time.monotonic() < ends, f"never true: {script}"
+            time.sleep(0.05)
 
     def open(self, path, width=1280, height=900, dark=False, media="", touch=False):
         """Load a page from disk at a size, and wait for it."""

@@ -134,6 +134,14 @@ def test_values_are_read_by_pointer_and_by_keyboard(browser, page):
     browser.press("ArrowRight", 39)
     second = browser.do(read)
     assert first.startswith("updates 100,000: Baseline ") and second.startswith("updates 200,000: Baseline ")
+    drawn = f"document.querySelector('{CURVES} .chart svg').viewBox.baseVal.width"
+    wide = browser.do(drawn)
+    browser.resize(700)
+    browser.until(f"{drawn} < {wide}")
+    assert browser.do(read) == second
+    assert browser.do(f"document.querySelector('{CURVES} .chart svg [visibility=visible]') !== null")
+    browser.press("ArrowRight", 39)  # the chart was drawn anew, and still has the focus
+    assert browser.do(read).startswith("updates 300,000: Baseline ")
     browser.do(
         f"(() => {{ const svg = document.querySelector('{CURVES} .chart svg'), box = svg.getBoundingClientRect();"
         " svg.dispatchEvent(new PointerEvent('pointermove', {clientX: box.right - 20, clientY: box.top + 50})); })()"

@@ -104,10 +104,13 @@ function panel(root) {
     }
     const y = root.dataset.y || choose.selectedOptions[0].textContent;
     const label = `${y} against ${x}: ${part("title").textContent}; ${shown.map((one) => one.label).join(", ")}`;
+    const focused = chart !== null && document.activeElement === chart.root;
     chart = draw(shown, width, { label, x, y });
     chart.root.addEventListener("pointermove", move);
     chart.root.addEventListener("keydown", key);
     part("chart").replaceChildren(chart.root);
+    if (focused) chart.root.focus({ preventScroll: true });  // a new size is no reason to lose one's place
+    read(at);
   }
 
   function update() {
