@@ -44,17 +44,18 @@ begin() { # SECONDS STAGES
 }
 
 run_stages() { # ENDS STAGES: what `begin` leaves in the background
-  local ends=$1 number=0 options=() folder pid
+  local ends=$1 number=0 options=() folder left pid
   trap 'touch "$scratch/ended"' EXIT
   while read -r -a options || [ ${#options[@]} -gt 0 ]; do
     if [ ${#options[@]} -eq 0 ]; then continue; fi
     number=$((number + 1)) && folder=$scratch/stage-$number
-    if [ $((ends - $(date +%s))) -lt $least ]; then
+    left=$((ends - $(date +%s)))
+    if [ $left -lt $least ]; then
       echo "no time is left for stage $number"
       break
     fi
     mkdir -p "$folder" && cp results/paper/finished.json "$folder/"
-    python3 -m rewind.cli paper run --out "$folder" --budget $((ends - $(date +%s)))s --jsonl "$folder/rows.jsonl" \
+    python3 -m rewind.cli paper run --out "$folder" --budget ${left}s --jsonl "$folder/rows.jsonl" \
       "${options[@]}" > "$folder/log" 2>&1 < /dev/null &
     pid=$!
     while kill -0 $pid 2> /dev/null && ! nearly_trained "$folder"; do sleep 1; done

@@ -12,7 +12,7 @@ from rewind.report.paper import summary
 from rewind.report.paper.methods import ALGORITHMS, Method
 from rewind.report.paper.report import facts, origin, selectable
 from rewind.report.paper.runs import Results, runs_of
-from rewind.report.paper.stability import diverged
+from rewind.report.paper.stability import critic_known, diverged
 from rewind.report.train_folder import Finished
 from rewind.report.train_metrics import Curves, read_metrics
 from rewind.statistics import interval
@@ -154,8 +154,8 @@ def _table(dataset: str, algorithm: str, results: Results, ends: dict[str, dict[
     def line(method: Method) -> Line:
         runs = results.of(dataset, algorithm, method)
         figures = [_told([ends[run.row["run"]].get(name) for run in runs]) for name in FIGURES]
-        known = [run for run in runs if run.row.get("q_excess") is not None or diverged(run)]
-        counts = (len(runs), sum(not run.alive for run in runs), sum(map(diverged, runs)) if known else "–")
+        lost = sum(map(diverged, runs)) if any(map(critic_known, runs)) else "–"
+        counts = (len(runs), sum(not run.alive for run in runs), lost)
         return Line(method.label, [*figures, *(Cell(str(count)) for count in counts)])
 
     columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken", "Diverged"]

@@ -11,6 +11,7 @@ from rewind.experiments.paper.definitions import Choice, Definitions, load_defin
 from rewind.experiments.paper.definitions import Table as Definition
 from rewind.report.document import Cell, Line, Table
 from rewind.report.paper.claims import points
+from rewind.report.paper.comparisons import LEAST_RUNS
 from rewind.report.paper.methods import LABELS, Method, paper_sets, short
 from rewind.report.paper.runs import Array, Results, Run, scores_of
 from rewind.report.paper.summary import told
@@ -21,7 +22,6 @@ Scores = dict[tuple[str, Variant], Array]
 
 USUAL = ("algorithm", "sampler", "beta")  # which the paper's own tables vary
 PAIRED = {"reuse": "on_finish", "stagger": False, "bounded": False}  # shown side by side; the usual value
-FEW = 3  # runs
 WIDE = 7  # columns that a page still shows well
 
 RULE = (
@@ -135,7 +135,7 @@ def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
 def _change(ones: Array, others: Array) -> Cell:
     """An interval from fewer than three runs would be their extremes."""
     found = bootstrap(difference, [ones], [others])
-    return Cell(points(found if min(len(ones), len(others)) >= FEW else Estimate(found.value)))
+    return Cell(points(found if min(len(ones), len(others)) >= LEAST_RUNS else Estimate(found.value)))
 
 
 def _cell(scores: Array | None) -> Cell:

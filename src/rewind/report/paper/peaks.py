@@ -11,7 +11,7 @@ from rewind.report.paper.claims import points
 from rewind.report.paper.comparisons import LEAST_RUNS, Column
 from rewind.report.paper.gains import compared_methods
 from rewind.report.paper.methods import ALGORITHMS, LABELS, SUITES
-from rewind.report.paper.runs import Results, Run
+from rewind.report.paper.runs import Array, Results, Run
 from rewind.report.paper.summary import sets_of
 from rewind.statistics import bootstrap, difference, mean
 
@@ -58,9 +58,8 @@ def _table(results: Results, algorithm: str, suite: str) -> Table | None:
     shared = {name: runs for name, runs in baseline.items() if any(name in own for own in others.values())}
     if not shared:
         return None
-    lines = [
-        Line(LABELS["baseline"], [cell for of in (best, end) for cell in (Cell(f"{_mean(shared, of):.1f}"), Cell())])
-    ]
+    figures = [Cell(f"{mean(_samples(shared, of)):.1f}") for of in (best, end)]
+    lines = [Line(LABELS["baseline"], [cell for figure in figures for cell in (figure, Cell())])]
     lines += [Line(label, _cells(own, shared)) for label, own in others.items() if own]
     title = (
         f"Best and end, {SUITES[suite]} ({len(shared)} set{'s' if len(shared) > 1 else ''}), {ALGORITHMS[algorithm]}"
@@ -70,22 +69,20 @@ def _table(results: Results, algorithm: str, suite: str) -> Table | None:
 
 def _enough(results: Results, dataset: str, algorithm: str, name: Column) -> Runs:
     """Runs with a best and an end; none where they are too few."""
-    method = results.method(dataset, algorithm, name)
-    own = [] if method is None else results.of(dataset, algorithm, method)
-    runs = [run for run in own if np.isfinite(best(run)) and np.isfinite(run.score)]
+    runs = [run for run in results.of(dataset, algorithm, name) if np.isfinite(best(run)) and np.isfinite(run.score)]
     return runs if len(runs) >= LEAST_RUNS else []
 
 
-def _mean(runs: dict[str, Runs], of: Callable[[Run], float]) -> float:
-    found: float = mean([np.array([of(run) for run in own]) for own in runs.values()])
-    return found
+def _samples(runs: dict[str, Runs], of: Callable[[Run], float]) -> list[Array]:
+    return [np.array([of(run) for run in own]) for own in runs.values()]
 
 
 def _cells(own: dict[str, Runs], baseline: dict[str, Runs]) -> list[Cell]:
     """A method's figures, each with the difference to the baseline on the same sets; how many, where some lack."""
     fewer = "" if len(own) == len(baseline) else f" ({len(own)})"
+    against = {name: baseline[name] for name in own}
     cells = []
     for of in (best, end):
-        ones, others = ([np.array([of(run) for run in side[name]]) for name in own] for side in (own, baseline))
+        ones, others = _samples(own, of), _samples(against, of)
         cells += [Cell(f"{mean(ones):.1f}{fewer}"), Cell(points(bootstrap(difference, ones, others)))]
     return cells

@@ -63,7 +63,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
     shown: list[Block] = [*notice, *([REBUILT] if results.data == "rewind" else [])]
     profiles = Chart("profiles", "Performance profile:", "Suite", "score", "share of runs", digits=2)
     overall: list[Block] = [summary.RULE, *summary.unequal(results), profiles]
-    extra = beyond.beyond_tables(results)
+    extra, best = beyond.beyond_tables(results), peaks(results)
     sections = [
         Section("claims", "Claims", judged),
         Section("gains", "Over the baseline", gains(results)),
@@ -71,17 +71,13 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
         Section("differences", "Differences", [DIFFERENCES, panels, directions_table(panels), numbers]),
         Section("overall", "Overall", [*overall, *summary.suite_tables(results)]),
         Section("which", "Which priority", [rule, which]),
-        *_peaks(results),
         Section("cost", "Cost", [cost_note, cost_table(costs)]),
     ]
+    if best:
+        sections.append(Section("peaks", "Best and end", best))
     if extra:
         sections.append(Section("beyond", "Beyond the paper", [beyond.RULE, *extra]))
     return sections
-
-
-def _peaks(results: Results) -> list[Section]:
-    found = peaks(results)
-    return [Section("peaks", "Best and end", found)] if found else []
 
 
 def _other_protocol(results: Results) -> list[Block]:

@@ -151,8 +151,10 @@ class Results:
         found = [method for name, agent, method in self._grouped if (name, agent) == (dataset, algorithm)]
         return sorted(found, key=lambda method: (order.get(method.sampler, len(order)), -method.beta, method.variant))
 
-    def of(self, dataset: str, algorithm: str, method: Method) -> list[Run]:
-        return self._grouped.get((dataset, algorithm, method), [])
+    def of(self, dataset: str, algorithm: str, name: str | Method) -> list[Run]:
+        """A method's runs; `name` may be a column of the paper's tables."""
+        method = self.method(dataset, algorithm, name)
+        return [] if method is None else self._grouped.get((dataset, algorithm, method), [])
 
     def scores(self, dataset: str | None, algorithm: str, name: str | Method) -> Array:
         """Of a method's runs that gave one, (runs,); `name` may be a column of the paper's tables.

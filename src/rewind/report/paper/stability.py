@@ -42,7 +42,7 @@ def stability(results: Results) -> list[Block]:
 def _tables(results: Results, algorithm: str) -> list[Table]:
     own, name = [run for run in results.runs if run.algorithm == algorithm], ALGORITHMS[algorithm]
     tables = [_counts(f"Runs that fell, {name}", results, own, fell)] if any(map(fell, own)) else []
-    known = [run for run in own if run.row.get("q_excess") is not None or not run.alive]
+    known = [run for run in own if critic_known(run)]
     critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
     if critics:
         below = f"of them below {GOOD:.0f} points"
@@ -62,6 +62,11 @@ def _counts(title: str, results: Results, runs: Sequence[Run], counted: Callable
         if any(own):
             lines.append(Line(label, [_count(each, counted) for each in own]))
     return Table(title, ["Method", *map(short, datasets)], lines)
+
+
+def critic_known(run: Run) -> bool:
+    """Whether it can be said that its critic diverged, or that it did not."""
+    return not run.alive or run.row.get("q_excess") is not None
 
 
 def diverged(run: Run) -> bool:
@@ -91,14 +96,7 @@ def _by_method(results: Results, algorithm: str, datasets: Sequence[str]) -> dic
     for dataset in datasets:
         others = [each for each in results.methods(dataset, algorithm) if (dataset, each) not in named]
         columns |= {method.label: method for method in others}
-    return {
-        label: [_runs(results, dataset, algorithm, name) for dataset in datasets] for label, name in columns.items()
-    }
-
-
-def _runs(results: Results, dataset: str, algorithm: str, name: str | Method) -> list[Run]:
-    method = results.method(dataset, algorithm, name)
-    return [] if method is None else results.of(dataset, algorithm, method)
+    return {label: [results.of(dataset, algorithm, name) for dataset in datasets] for label, name in columns.items()}
 
 
 def _count(runs: Sequence[Run], counted: Callable[[Run], bool]) -> Cell:
