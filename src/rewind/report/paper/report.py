@@ -11,6 +11,7 @@ from rewind.experiments.paper.datasets import hyper_parameters
 from rewind.experiments.paper.results import kernels_of
 from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Section, Table
 from rewind.report.paper import beyond, claims, summary, tables
+from rewind.report.paper.bounded import bounded_tables
 from rewind.report.paper.cost import Cost, cost_table
 from rewind.report.paper.differences import differences_table, directions_table, figure_3, table_4
 from rewind.report.paper.gains import gains
@@ -63,7 +64,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
     shown: list[Block] = [*notice, *([REBUILT] if results.data == "rewind" else [])]
     profiles = Chart("profiles", "Performance profile:", "Suite", "score", "share of runs", digits=2)
     overall: list[Block] = [summary.RULE, *summary.unequal(results), profiles]
-    extra, best = beyond.beyond_tables(results), peaks(results)
+    extra, best = [*beyond.beyond_tables(results), *bounded_tables(results)], peaks(results)
     sections = [
         Section("claims", "Claims", judged),
         Section("gains", "Over the baseline", gains(results)),
