@@ -28,6 +28,8 @@ NUMBERS = {
         "target_rate": 0.1,
         "total_steps": 5,
         "temperature": 20.0,
+        "target_low": -1.0,
+        "target_high": 1.0,
     },
     "td3_bc": {
         "actor_rate": 1e-3,

@@ -155,7 +155,7 @@ def test_targets_are_bounded_by_the_rewards_as_the_agent_sees_them(points, tmp_p
         (finished,) = train_runs(tmp_path / name)
         assert (finished.row["q"], finished.row["q_excess"]) == (result["q"], result["q_excess"])
     assert found[1]["target_low"] == pytest.approx(found[0]["target_low"] - 100, rel=1e-4)
-    assert "only those of td3_bc can" in fails(capsys, "--dataset", points, "--algorithm", "iql", "--bounded")
+    assert "only those of td3_bc and iql can" in fails(capsys, "--dataset", points, "--algorithm", "edac", "--bounded")
 
 
 def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):

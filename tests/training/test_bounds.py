@@ -55,8 +55,9 @@ def test_rewards_of_one_sign_still_let_an_episode_end():
     assert bounds(bound_targets(make_runs(cold, "td3_bc", **SMALL), cold)[0]) == pytest.approx([-100, -1])
 
 
-def test_bounds_that_change_nothing_change_nothing():
-    free = make_runs(DATA, "td3_bc", **SMALL)
+@pytest.mark.parametrize("algorithm", ["td3_bc", "iql"])
+def test_bounds_that_change_nothing_change_nothing(algorithm):
+    free = make_runs(DATA, algorithm, **SMALL)
     first, second = (
         train(DATA, runs, steps=40, log_every=20, **QUIET)[0] for runs in (free, bound_targets(free, DATA))
     )
@@ -64,7 +65,7 @@ def test_bounds_that_change_nothing_change_nothing():
 
 
 @pytest.mark.parametrize("algorithm, settings, said", [
-    ("iql", {}, "targets of IQL cannot be bounded; only those of td3_bc can"),
+    ("edac", {}, "targets of EDAC cannot be bounded; only those of td3_bc and iql can"),
     ("td3_bc", {"discount": 1.0}, "a discount of 1 bounds nothing; set target_low and target_high yourself"),
     ("td3_bc", {"target_low": 1e6}, "targets cannot be at least 1e\\+06 and at most"),
 ])  # fmt: skip

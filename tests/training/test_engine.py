@@ -109,18 +109,19 @@ def test_how_far_q_is_beyond_is_of_each_runs_own_rewards(capsys, monkeypatch):
     assert all("q_excess" in result.records[-1] for result in slightly) and not capsys.readouterr().err
 
 
-def test_bounds_hold_a_critic_that_would_go_on_growing():
+@pytest.mark.parametrize("algorithm, rates", [("td3_bc", {}), ("iql", {"value_rate": 1e-2})])
+def test_bounds_hold_a_critic_that_would_go_on_growing(algorithm, rates):
     """A reward for every step and nothing that ends: one run is free, one bounded, one has bounds it never meets."""
     endless = replace(DATA, rewards=np.ones(DATA.rows, np.float32), terminated=np.zeros(len(DATA), bool))
-    fast = {"target_rate": 1.0, "critic_rate": 1e-2, "discount": 1.0}
+    fast = {"target_rate": 1.0, "critic_rate": 1e-2, "discount": 1.0, **rates}
     bounds = [{}, {"target_low": -1.0, "target_high": 2.0}, {"target_low": -1e6, "target_high": 1e6}]
-    runs = [run for each in bounds for run in make_runs(endless, "td3_bc", **SMALL, **fast, **each)]
+    runs = [run for each in bounds for run in make_runs(endless, algorithm, **SMALL, **fast, **each)]
     free, held, wide = (result.records[-1] for result in train(endless, runs, steps=200, log_every=100, **QUIET))
     assert free["target"] == wide["target"] > 4 and 1 < held["target"] <= 2
     described = [run.describe()["agent"] for run in runs]
     assert "target_high" not in described[0] and described[1]["target_high"] == 2.0
     with pytest.raises(UsageError, match="target_low is 0 and target_high -100"):
-        make_runs(endless, "td3_bc", target_low=0.0, target_high=-100.0)
+        make_runs(endless, algorithm, target_low=0.0, target_high=-100.0)
 
 
 def test_a_run_that_explodes_is_masked_and_reported_and_the_others_go_on(capsys):

@@ -10,6 +10,7 @@ All three losses see the parameters from before the update: V(s') and the advant
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -47,6 +48,8 @@ class IQL(eqx.Module):
     value_rate: Scalar = number(3e-4)
     target_rate: Scalar = number(0.005)
     total_steps: Scalar = number(1e6)
+    target_low: Scalar = number(-math.inf)  # bounds of the critics' targets
+    target_high: Scalar = number(math.inf)
 
     def init(self, key: Array, batch_size: int) -> State:
         actor_key, critic_key, value_key = jax.random.split(key, 3)
@@ -59,7 +62,13 @@ class IQL(eqx.Module):
     def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
         (batch,) = batch.split(self.period)
         target, carry = weighted_target(
-            state.carry, batch, self.bootstrap(state, batch), discount=self.discount, beta=self.beta
+            state.carry,
+            batch,
+            self.bootstrap(state, batch),
+            discount=self.discount,
+            beta=self.beta,
+            low=self.target_low,
+            high=self.target_high,
         )
         target_q = value(state.target_critics, batch.observations, batch.actions).min(0)
 

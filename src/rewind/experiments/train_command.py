@@ -55,7 +55,7 @@ class AgentOptions:
     hidden: tuple[int, ...] | None = None
     """Sizes of the hidden layers; default: the algorithm's."""
     bounded: bool = False
-    """Keep the critics' targets within what the rewards of the data can add up to: Q cannot run away (td3_bc)."""
+    """Keep the critics' targets within what the rewards of the data can add up to: Q cannot run away (td3_bc, iql)."""
     set: tuple[str, ...] = ()
     """Numbers of the agent over the paper's, as NAME=NUMBER, or NAME=NUMBER,NUMBER to try several: alpha=1,2.5
     critic_rate=3e-4."""

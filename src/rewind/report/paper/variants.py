@@ -12,7 +12,7 @@ from rewind.report.paper.methods import ALGORITHMS, LABELS
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 
-BOUNDS = ("target_low", "target_high")  # of TD3+BC's targets
+BOUNDS = ("target_low", "target_high")  # of the critics' targets
 
 
 def described(spec: RunSpec) -> dict[str, Any]:
