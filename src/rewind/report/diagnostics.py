@@ -37,9 +37,10 @@ CURVES = (
 )
 DIVERGED = (
     "their Q is beyond what the rewards of the data can add up to, or no longer a number, and their policies follow "
-    "what cannot be. Do not use these policies. What has helped TD3+BC: a beta below 1, another priority or none, and "
-    "targets within what is possible (`rewind train --bounded`). Bounds hold Q, and not always the policy: that a "
-    "bounded run is not named here proves little."
+    "what cannot be. Do not use these policies untested: where we could test them, nearly all of TD3+BC's had failed, "
+    "and some of IQL's. What has helped TD3+BC: a beta below 1, another priority or none, and targets within what is "
+    "possible (`rewind train --bounded`). Bounds hold Q, and not always the policy: that a bounded run is not named "
+    "here proves little."
 )
 LOGGED = "What training itself logs: means over a block of updates, on the batches that each method drew."
 

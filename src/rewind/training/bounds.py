@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.agents import IQL, TD3BC, Agent
+from rewind.agents import Agent
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError
 from rewind.targets import target_bounds
@@ -26,9 +26,10 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
     result = []
     for run in runs:
-        agent, own = run.agent, data_of(run, data)
-        if not isinstance(agent, (TD3BC, IQL)):
-            raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; only those of td3_bc and iql can")
+        agent: Any = run.agent
+        own = data_of(run, data)
+        if not hasattr(agent, "target_low"):
+            raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of td3_bc and iql can")
         key = (id(own), run.view, plain(agent.discount))
         if key not in ranges:
             ranges[key] = possible_q(run.view.apply(own), agent)

@@ -1,74 +1,122 @@
-"""What a method is worth where targets are bounded: whether it helps, once no critic diverges."""
+"""What a method is worth where targets are bounded, over a baseline that is bounded too."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from rewind.report.document import Cell, Line, Table
+from rewind.report.paper import one_set
 from rewind.report.paper.claims import points
-from rewind.report.paper.comparisons import Column, Question, chosen
-from rewind.report.paper.gains import KINDS, compared_methods
-from rewind.report.paper.methods import ALGORITHMS, LABELS, paper_sets
+from rewind.report.paper.comparisons import LEAST_RUNS
+from rewind.report.paper.methods import ALGORITHMS, LABELS, SUITES, short
+from rewind.report.paper.one_set import Scores, enough, without_one
 from rewind.report.paper.runs import Protocol, Results, Run
 from rewind.report.paper.stability import critic_known, diverged
-from rewind.report.paper.variants import BOUNDS
-from rewind.statistics import bootstrap, difference
+from rewind.report.paper.summary import sets_of
+from rewind.report.paper.variants import without_bounds
+from rewind.statistics import bootstrap, difference, mean
 
-SUITES = ("AntMaze", "Adroit", "MuJoCo")  # of the kinds of data those that do not overlap
-COLUMNS = ["Method", "Data sets", "Over the baseline", "if both are bounded", "Bounds add", "Diverged", "if bounded"]
+COLUMNS = [
+    "Method", "As it is", "over the baseline", "Bounded", "over the baseline", "Bounds add", "Diverged", "if bounded",
+]  # fmt: skip
+NOTE = (
+    f"Means over the data sets with at least {LEAST_RUNS} runs of the method and of the baseline both ways ({{}}; how "
+    "many, where a method has fewer), with 95% bootstrap intervals of differences. Diverged: critics whose Q at the "
+    "end is beyond what rewards can add up to. Bounds keep Q from that, and not from being wrong within them: that "
+    "none diverges says little, scores say more."
+)
+
+
+class Both(NamedTuple):
+    """A method's scores by data set, as they are and bounded, on the same data sets."""
+
+    free: Scores
+    held: Scores
+
+    def on(self, sets: Sequence[str]) -> Both:
+        return Both(*({name: scores[name] for name in sets if name in scores} for scores in self))
 
 
 def bounded_tables(results: Results) -> list[Table]:
-    """For each algorithm, over the data sets that have runs both ways."""
-    runs = [run for run in results.others if _only_bounded(run.protocol, results.protocol)]
+    """For each algorithm and suite with runs both ways."""
+    runs = _bounded(results)
     if not runs:
         return []
     # As if their protocol were the usual one: what compares the runs of a protocol then compares these.
-    bounded = Results([replace(run, protocol=results.protocol) for run in runs], results.data)
+    held = Results([replace(run, protocol=results.protocol) for run in runs], results.data)
     return [
-        Table(f"Over the baseline where targets are bounded, {ALGORITHMS[algorithm]}", COLUMNS, lines)
-        for algorithm in bounded.algorithms
-        if (lines := [line for kind in SUITES for line in _lines(results, bounded, algorithm, kind)])
+        table for algorithm in held.algorithms for suite in SUITES for table in _tables(results, held, algorithm, suite)
     ]
+
+
+def _bounded(results: Results) -> list[Run]:
+    """The runs that nothing but bounds sets apart; of several bounds on a data set those that most runs have."""
+    found: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    for run in results.others:
+        if _only_bounded(run.protocol, results.protocol):
+            bounds = found.setdefault((run.dataset, run.algorithm), {})
+            bounds.setdefault(run.protocol.settings, []).append(run)
+    return [run for bounds in found.values() for run in max(bounds.values(), key=len)]
 
 
 def _only_bounded(protocol: Protocol, standard: Protocol) -> bool:
-    """Whether nothing but its bounds sets it apart."""
-    settings = json.loads(protocol.settings)
-    rest = {name: value for name, value in settings.items() if name not in (*BOUNDS, "bounded")}
+    rest, bounded = without_bounds(json.loads(protocol.settings))
     bare = protocol._replace(settings=standard.settings)
-    return len(rest) < len(settings) and rest == json.loads(standard.settings) and bare == standard
+    return bounded and bare == standard and rest == json.loads(standard.settings)
 
 
-def _lines(results: Results, bounded: Results, algorithm: str, kind: str) -> list[Line]:
-    """The methods that have runs both ways on data of a kind, the baseline first."""
-    methods: dict[str, Column] = {LABELS["baseline"]: "baseline", **compared_methods()}
-    lines = []
-    for label, method in methods.items():
-        names = chosen(KINDS[kind], list(paper_sets()))
-        for each in (bounded, results):
-            names = list(Question(algorithm, [method], ["baseline"], names).ask(each).used)
-        if names:
-            lines.append(Line(f"{kind}: {label}", _cells(results, bounded, algorithm, method, names)))
-    return lines if len(lines) > 1 else []
-
-
-def _cells(results: Results, bounded: Results, algorithm: str, method: Column, names: list[str]) -> list[Cell]:
-    both = (results, bounded)
-    over = [Question(algorithm, [method], ["baseline"], names).ask(each).ours for each in both]
-    free, held = ([each.scores(each.here(name), algorithm, method) for name in names] for each in both)
-    here = [name for name in map(results.here, names) if name is not None]
-    critics = [[run for name in here for run in each.of(name, algorithm, method)] for each in both]
-    return [
-        Cell(str(len(names))),
-        *(Cell() if method == "baseline" else Cell(points(each)) for each in over),
-        Cell(points(bootstrap(difference, held, free))),
-        *map(_diverged, critics),
+def _tables(results: Results, held: Results, algorithm: str, suite: str) -> list[Table]:
+    """What there is both ways, and what one data set makes of it; nothing where only the baseline has runs."""
+    found = {name: _both(results, held, algorithm, suite, name) for name in LABELS if name != "auto"}
+    baseline = found.pop("baseline")
+    methods = {name: shared for name, own in found.items() if (shared := own.on(list(baseline.free))).free}
+    if not methods:
+        return []
+    baseline = baseline.on([each for each in baseline.free if any(each in own.free for own in methods.values())])
+    lines = [
+        Line(LABELS[name], [*_cells(own, baseline), *_critics(results, held, algorithm, name, list(own.free))])
+        for name, own in {"baseline": baseline, **methods}.items()
     ]
+    adds = [
+        without_one(f"{LABELS[name]}: bounds add", *own[::-1])
+        for name, own in [("baseline", baseline), *methods.items()]
+    ]
+    over = [
+        without_one(f"{LABELS[name]} over the baseline, bounded", own.held, baseline.held)
+        for name, own in methods.items()
+    ]
+    lone = [line for line in (*adds, *over) if line is not None]
+    where = f"{SUITES[suite]}, {ALGORITHMS[algorithm]}"
+    note = NOTE.format(", ".join(map(short, baseline.free)))
+    tables = [Table(f"Over the baseline with bounded targets, {where}", COLUMNS, lines, note)]
+    return (
+        [*tables, Table(f"With bounded targets, without one data set, {where}", one_set.COLUMNS, lone)]
+        if lone
+        else tables
+    )
 
 
-def _diverged(runs: Iterable[Run]) -> Cell:
-    known = [run for run in runs if critic_known(run)]
-    return Cell(f"{sum(map(diverged, known))} of {len(known)}")
+def _both(results: Results, held: Results, algorithm: str, suite: str, name: str) -> Both:
+    """On the data sets with enough runs both ways."""
+    found = Both(*(enough(each, algorithm, name, sets_of(results, suite)) for each in (results, held)))
+    return found.on([each for each in found.free if each in found.held])
+
+
+def _cells(own: Both, baseline: Both) -> list[Cell]:
+    fewer = "" if len(own.free) == len(baseline.free) else f" ({len(own.free)})"
+    cells: list[Cell] = []
+    for ones, others in zip(own, baseline.on(list(own.free)), strict=True):
+        over = "" if own is baseline else points(bootstrap(difference, [*ones.values()], [*others.values()]))
+        cells += [Cell(f"{mean([*ones.values()]):.1f}{fewer}"), Cell(over)]
+    return [*cells, Cell(points(bootstrap(difference, [*own.held.values()], [*own.free.values()])))]
+
+
+def _critics(results: Results, held: Results, algorithm: str, name: str, sets: Sequence[str]) -> list[Cell]:
+    """How many diverged, as they are and bounded, on the data sets where that is known both ways."""
+    pairs = [[each.of(dataset, algorithm, name) for each in (results, held)] for dataset in sets]
+    known = [pair for pair in pairs if all(critic_known(run) for runs in pair for run in runs)]
+    counts = [[diverged(run) for pair in known for run in pair[side]] for side in range(2)]
+    return [Cell(f"{sum(each)} of {len(each)}") if each else Cell(kind="missing") for each in counts]

@@ -16,6 +16,7 @@ from rewind.report.paper.cost import Cost, cost_table
 from rewind.report.paper.differences import differences_table, directions_table, figure_3, table_4
 from rewind.report.paper.gains import gains
 from rewind.report.paper.methods import ALGORITHMS, HIGHER, LABELS, LOWER, QUALITY, short, source
+from rewind.report.paper.one_set import one_set
 from rewind.report.paper.peaks import peaks
 from rewind.report.paper.runs import Protocol, Results
 from rewind.report.paper.scores import score_tables
@@ -67,7 +68,7 @@ def _paper_sections(results: Results, costs: Sequence[Cost]) -> list[Section]:
     extra, best = [*beyond.beyond_tables(results), *bounded_tables(results)], peaks(results)
     sections = [
         Section("claims", "Claims", judged),
-        Section("gains", "Over the baseline", gains(results)),
+        Section("gains", "Over the baseline", [*gains(results), *one_set(results)]),
         Section("tables", "Tables", [*shown, *tables.paper_tables(results)]),
         Section("differences", "Differences", [DIFFERENCES, panels, directions_table(panels), numbers]),
         Section("overall", "Overall", [*overall, *summary.suite_tables(results)]),

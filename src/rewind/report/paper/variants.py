@@ -18,8 +18,7 @@ BOUNDS = ("target_low", "target_high")  # of the critics' targets
 def described(spec: RunSpec) -> dict[str, Any]:
     known = known_entry(spec.dataset)
     settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
-    bounds = [settings.pop(name, math.inf) for name in BOUNDS]
-    bounded = settings.pop("bounded", False) or any(map(math.isfinite, bounds))
+    settings, bounded = without_bounds(settings)
     return {
         "algorithm": spec.algorithm,
         "sampler": spec.sampler,
@@ -31,6 +30,14 @@ def described(spec: RunSpec) -> dict[str, Any]:
         "bounded": bounded,  # by what, differs from one data set to the next
         **settings,
     }
+
+
+def without_bounds(settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """An agent's settings but for bounds of its targets, and whether it has any: a bound at infinity is none."""
+    bounded = bool(settings.get("bounded", False)) or any(
+        math.isfinite(settings.get(name, math.inf)) for name in BOUNDS
+    )
+    return {name: value for name, value in settings.items() if name not in (*BOUNDS, "bounded")}, bounded
 
 
 def differing(specs: dict[RunSpec, dict[str, Any]]) -> list[str]:
