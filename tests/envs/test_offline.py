@@ -92,6 +92,20 @@ def test_errors_have_their_signs():
     assert result.action_distance == pytest.approx(np.abs(sets.actions).mean())
 
 
+def test_a_q_that_no_rewards_add_up_to_is_counted_by_rows():
+    sets = data()  # rewards from 1 to 7 add up to between 1 and 70
+
+    def found(values, discount=DISCOUNT, **more):
+        return diagnose(lambda s, a: np.resize(values, len(s)), lambda s: s[:, :1], sets, discount, **more).impossible
+
+    assert found([1.0, 70.0, 73.0, -2.0, 30.0, 30.0, 30.0]) == 0  # a twentieth of the range is error
+    assert found([1.0, 70.0, 74.0, -3.0, 30.0, 30.0, 30.0]) == pytest.approx(2 / 7)
+    assert found([1.0, 70.0, 74.0, np.nan, 30.0, 30.0, 30.0]) == pytest.approx(1 / 7)
+    assert found([1.0, 70.0, 74.0, -3.0, 30.0, 30.0, 30.0], possible=(-10.0, 100.0)) == 0
+    assert np.isnan(found([1e9], discount=1.0)) and np.isnan(found([np.nan]))
+    assert np.isnan(found([1e9], possible=(-np.inf, np.inf)))
+
+
 def test_without_any_return_the_value_figures_are_nan():
     sets = data((False, False))
     result = diagnose(lambda s, a: s[:, 0], lambda s: s[:, :1], sets, DISCOUNT)

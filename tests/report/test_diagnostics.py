@@ -90,7 +90,7 @@ def test_curves_have_every_figure_that_was_logged(tmp_path):
 
 def test_agents_without_a_critic_have_dashes_and_no_curves_of_it(tmp_path):
     told, data = report(write_unplayed(tmp_path, critic=False))
-    assert "| Baseline | – | – | – | – | 0.5 [0.5, 0.5] | 2 | 0 | – |" in told
+    assert "| Baseline | – | – | – | – | – | 0.5 [0.5, 0.5] | 2 | 0 | – |" in told
     assert list(data["diagnostics"]) == ["Distance to actions"] and list(data["training"]) == ["actor loss"]
 
 

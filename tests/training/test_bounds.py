@@ -12,6 +12,7 @@ from rewind import UsageError
 from rewind.data import save_npz
 from rewind.training import View, bound_targets, make_runs, train
 from rewind.training.bounds import excess
+from rewind.training.scoring import diagnosed
 from tests.training.small import DATA, QUIET, SMALL
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -72,3 +73,10 @@ def test_bounds_that_change_nothing_change_nothing(algorithm):
 def test_what_has_no_bounds_is_refused(algorithm, settings, said):
     with pytest.raises(UsageError, match=said):
         bound_targets(make_runs(DATA, algorithm, **SMALL, **settings), DATA)
+
+
+@pytest.mark.parametrize("algorithm, known", [("td3_bc", True), ("edac", False), ("bc", False)])
+def test_the_share_of_impossible_rows_is_known_where_q_has_a_range(algorithm, known):
+    (result,) = train(DATA, make_runs(DATA, algorithm, **SMALL), diagnosed, steps=4, **QUIET)
+    share = result.records[-1].get("impossible")
+    assert share == 0.0 if known else share is None or np.isnan(share)

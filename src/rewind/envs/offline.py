@@ -13,6 +13,7 @@ from rewind.arrays import to_numpy
 from rewind.compiled import compiled
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
+from rewind.targets import SLACK, target_bounds
 
 Array = NDArray[Any]
 NEGLIGIBLE = 0.01  # what a time-out may cut off a Monte-Carlo return, as a share of an endless one
@@ -24,6 +25,8 @@ class Diagnostics:
     td_bias: the same without the bars: above zero, the critic still rises
     value_correlation: of Q(s, a) with the Monte-Carlo return of the data; NaN where either is constant
     value_bias: mean Q(s, a) - Monte-Carlo return: above zero, the policy is better than the data, or Q too large
+    impossible: share of the rows whose Q(s, a) no rewards add up to, by more than a twentieth of what they can; NaN
+        where everything is possible. A critic may diverge in few places, and its mean Q look sound.
     action_distance: mean |pi(s) - a|, Euclidean
     rows: how many transitions were looked at
     value_rows: how many of them have a Monte-Carlo return; without any, the value figures are NaN
@@ -33,6 +36,7 @@ class Diagnostics:
     td_bias: float
     value_correlation: float
     value_bias: float
+    impossible: float
     action_distance: float
     rows: int
     value_rows: int
@@ -45,13 +49,17 @@ def diagnose(
     discount: float = 0.99,
     rows: int = 10_000,
     seed: int = 0,
+    possible: tuple[float, float] | None = None,
 ) -> Diagnostics:
     """Look at `rows` random transitions, or at all where there are fewer.
 
     q: (rows, observation), (rows, action) -> (rows,)
     act: (rows, observation) -> (rows, action)
     data: as it was trained on: the rewards after their transform; q and act normalise states themselves
+    possible: the least and the most that Q can be; None: what the rewards of the data can add up to
     """
+    if possible is None:
+        possible = target_bounds(data.rewards, discount) if discount < 1 else (-np.inf, np.inf)
     chosen = _choose(data, rows, seed)
     observations, actions = data.observations[chosen], data.actions[chosen]
     terminal = data.terminals[chosen]
@@ -67,10 +75,17 @@ def diagnose(
         td_bias=float(errors.mean()),
         value_correlation=_correlation(values[known], returns[known]),
         value_bias=float((values - returns)[known].mean()) if known.any() else float("nan"),
+        impossible=_impossible(values, *possible),
         action_distance=float(distances.mean()),
         rows=len(chosen),
         value_rows=int(known.sum()),
     )
+
+
+def _impossible(values: Array, low: float, high: float) -> float:
+    if not np.isfinite([low, high]).all() or np.isnan(values).all():
+        return float("nan")
+    return float((np.maximum(values - high, low - values) > SLACK * (high - low or 1.0)).mean())
 
 
 def monte_carlo(data: Trajectories, discount: float) -> Array:

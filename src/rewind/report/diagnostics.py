@@ -81,6 +81,13 @@ FIGURES = {
         "mean of Q(s, a) minus the return that followed in the data",
         "above 0: the policy is better than the data, or Q is too large; nothing here says which",
     ),
+    "impossible": Figure(
+        "Impossible Q",
+        "0 is good",
+        f"share of the rows whose Q(s, a) is beyond what rewards can add up to, by more than {SLACK:.0%} of that",
+        "above 0: the critic diverges in places, even where its mean Q looks sound; look at episodes in which nothing "
+        "changes any more until a time-out",
+    ),
     "action_distance": Figure(
         "Distance to actions",
         "no best value",

@@ -132,6 +132,7 @@ def diagnostics_table(rows: Sequence[dict[str, Any]]) -> str:
     note = (
         "td_error: mean |r + discount Q(s', pi(s')) - Q(s, a)|; td_bias: the same without the bars;\n"
         "value_correlation, value_bias: Q(s, a) against the Monte-Carlo return of the data;\n"
+        "impossible: share of the rows whose Q no rewards add up to;\n"
         "action_distance: mean |pi(s) - a|. None of them is a score."
     )
     return _shown(rows, DIAGNOSED, ".3f") + "\n" + note

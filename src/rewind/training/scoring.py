@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import jax
@@ -164,13 +163,20 @@ def diagnosed(group: Group, step: int) -> Figures:
 
 
 def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
-    one = partial(jax.tree.map, lambda leaf: leaf[at])
     data, normaliser, _ = group.sources[at]
-    policy = one(group.policies())
-    critics = one(group.engine.state.critics.params) if hasattr(group.engine.state, "critics") else None
+    policy = jax.tree.map(lambda leaf: leaf[at], group.policies())
 
     def act(observations: Array) -> Any:
         return run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32))
+
+    discount = float(getattr(run.agent, "discount", 0.99))
+    return asdict(diagnose(critic_of(group, at), act, data, discount, possible=group.possible[at]))
+
+
+def critic_of(group: Group, at: int) -> Callable[[Array, Array], Any]:
+    """Q(s, a) of one run as it is now, the mean of its critics, (rows,); NaN for an agent without critics."""
+    state, normaliser = group.engine.state, group.sources[at].normaliser
+    critics = jax.tree.map(lambda leaf: leaf[at], state.critics.params) if hasattr(state, "critics") else None
 
     def q(observations: Array, actions: Array) -> Any:
         if critics is None:
@@ -178,7 +184,7 @@ def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
         states = jnp.asarray(normaliser(observations), jnp.float32)
         return value(critics, states, jnp.asarray(actions, jnp.float32)).mean(0)
 
-    return asdict(diagnose(q, act, data, discount=float(getattr(run.agent, "discount", 0.99))))
+    return q
 
 
 class Telling:

@@ -1,0 +1,92 @@
+"""Where a critic diverges: the trajectories on which it promises what no rewards add up to.
+
+    python tools/impossible_q.py rewind/antmaze-umaze-v0 --algorithm iql --sampler tr --seed 1 --steps 440000
+
+trains one run with the paper's numbers for the data set, and looks at its Q on all rows of the data at the end. With
+--out an interrupted run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from rewind import load
+from rewind.targets import SLACK
+from rewind.training import make_runs, train
+from rewind.training.scoring import critic_of
+
+ROWS = 50_000  # at once
+SHOWN = 10  # trajectories
+
+
+def impossible(group, at=0):
+    """(rows,) Q of a run on the data it learns from, and (rows,) how far that is beyond what is possible."""
+    data, (low, high) = group.sources[at].data, group.possible[at]
+    critic = critic_of(group, at)
+    parts = [slice(first, first + ROWS) for first in range(0, data.rows, ROWS)]
+    q = np.concatenate([np.asarray(critic(data.observations[part], data.actions[part])) for part in parts])
+    return q, np.maximum(q - high, low - q) - SLACK * (high - low)
+
+
+def changes(group, at=0):
+    """(rows,) how far a state is from the one before it in its trajectory, in standard deviations; 0 at starts."""
+    data, normaliser, _ = group.sources[at]
+    states = normaliser(data.observations)
+    result = np.linalg.norm(np.diff(states, axis=0, prepend=states[:1]), axis=1)
+    result[data.starts] = 0.0
+    return result
+
+
+def lines(group, at=0):
+    """What there is to say, as lines of text."""
+    data = group.sources[at].data
+    q, beyond = impossible(group, at)
+    wrong = beyond > 0
+    of = data.trajectory_of(np.arange(data.rows))
+    counts = np.bincount(of[wrong], minlength=len(data))
+    yield f"mean Q {q.mean():,.1f}; without the rows below {q[~wrong].mean():,.1f}"
+    where = f"in {np.count_nonzero(counts):,} of {len(data):,} trajectories"
+    yield f"{wrong.sum():,} of {data.rows:,} rows are impossible, {where}"
+    if not wrong.any():
+        return
+    cut = ~data.terminated[of]
+    change = changes(group, at)
+    yield f"of these rows {cut[wrong].mean():.0%} are in trajectories that a time-out ended (of all: {cut.mean():.0%})"
+    yield f"states change by {change[wrong].mean():.2f} deviations a step there (all rows: {change.mean():.2f})"
+    yield f"{'trajectory':>10} {'steps':>6} {'end':>9} {'impossible':>10} {'largest Q':>10}"
+    for number in counts.argsort()[::-1][: min(SHOWN, np.count_nonzero(counts))]:
+        end = "terminal" if data.terminated[number] else "time-out"
+        largest = q[of == number].max()
+        yield f"{number:>10} {data.lengths[number]:>6} {end:>9} {counts[number]:>10} {largest:>10,.0f}"
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset", help="what rewind.load takes")
+    parser.add_argument("--algorithm", default="td3_bc", help="td3_bc or iql")
+    parser.add_argument("--sampler", default="tr")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, help="folder for checkpoints; one that is there goes on")
+    given = parser.parse_args(arguments)
+    data = load(given.dataset)
+    runs = make_runs(data, given.algorithm, samplers=[given.sampler], seeds=[given.seed])
+
+    looked = []
+
+    def look(group, step):
+        looked.append(step)
+        print("\n".join(lines(group)))
+        return {}
+
+    resume = given.out is not None and given.out.exists()
+    train(data, runs, look, steps=given.steps, out=given.out, resume=resume)
+    if not looked:
+        print(f"{given.out} has been trained so far already: more --steps, or another folder")
+
+
+if __name__ == "__main__":
+    main()
