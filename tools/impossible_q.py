@@ -47,7 +47,8 @@ def lines(group, at=0):
     wrong = beyond > 0
     of = data.trajectory_of(np.arange(data.rows))
     counts = np.bincount(of[wrong], minlength=len(data))
-    yield f"mean Q {q.mean():,.1f}; without the rows below {q[~wrong].mean():,.1f}"
+    low, high = group.possible[at]
+    yield f"mean Q {q.mean():,.1f}; possible are {low:,.0f} to {high:,.0f}; Q is {q.min():,.0f} to {q.max():,.0f}"
     where = f"in {np.count_nonzero(counts):,} of {len(data):,} trajectories"
     yield f"{wrong.sum():,} of {data.rows:,} rows are impossible, {where}"
     if not wrong.any():
@@ -56,11 +57,12 @@ def lines(group, at=0):
     change = changes(group, at)
     yield f"of these rows {cut[wrong].mean():.0%} are in trajectories that a time-out ended (of all: {cut.mean():.0%})"
     yield f"states change by {change[wrong].mean():.2f} deviations a step there (all rows: {change.mean():.2f})"
-    yield f"{'trajectory':>10} {'steps':>6} {'end':>9} {'impossible':>10} {'largest Q':>10}"
+    yield f"{'trajectory':>10} {'steps':>6} {'end':>9} {'impossible':>10} {'Q up to':>10}"
     for number in counts.argsort()[::-1][: min(SHOWN, np.count_nonzero(counts))]:
         end = "terminal" if data.terminated[number] else "time-out"
-        largest = q[of == number].max()
-        yield f"{number:>10} {data.lengths[number]:>6} {end:>9} {counts[number]:>10} {largest:>10,.0f}"
+        own = np.flatnonzero(of == number)
+        furthest = q[own[beyond[own].argmax()]]
+        yield f"{number:>10} {data.lengths[number]:>6} {end:>9} {counts[number]:>10} {furthest:>10,.0f}"
 
 
 def main(arguments=None):
