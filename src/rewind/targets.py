@@ -68,6 +68,16 @@ def target_bounds(rewards: Any, discount: float) -> tuple[float, float]:
     return min(low, low / (1 - discount)), max(high, high / (1 - discount))
 
 
+def excess(q: Any, low: float, high: float) -> Any:
+    """How far Q is beyond `target_bounds`, in units of their range: 0 within; more than `SLACK` has diverged.
+
+    NaN where everything is possible, or nothing is known of Q.
+    """
+    if not np.isfinite([low, high]).all():
+        return np.full(np.shape(q), np.nan)
+    return np.maximum(0.0, np.maximum(q - high, low - q)) / (high - low or 1.0)
+
+
 class WeightedTarget:
     """`weighted_target` for a training loop: keeps one number per slot between calls and checks the order.
 

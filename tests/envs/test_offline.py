@@ -100,7 +100,7 @@ def test_a_q_that_no_rewards_add_up_to_is_counted_by_rows():
 
     assert found([1.0, 70.0, 73.0, -2.0, 30.0, 30.0, 30.0]) == 0  # a twentieth of the range is error
     assert found([1.0, 70.0, 74.0, -3.0, 30.0, 30.0, 30.0]) == pytest.approx(2 / 7)
-    assert found([1.0, 70.0, 74.0, np.nan, 30.0, 30.0, 30.0]) == pytest.approx(1 / 7)
+    assert found([1.0, 70.0, 74.0, np.nan, 30.0, 30.0, 30.0]) == pytest.approx(2 / 7)
     assert found([1.0, 70.0, 74.0, -3.0, 30.0, 30.0, 30.0], possible=(-10.0, 100.0)) == 0
     assert np.isnan(found([1e9], discount=1.0)) and np.isnan(found([np.nan]))
     assert np.isnan(found([1e9], possible=(-np.inf, np.inf)))

@@ -44,19 +44,20 @@ def group(tool, monkeypatch):
 
 
 def test_rows_beyond_what_is_possible_are_named_by_trajectory(tool, group):
-    mean, rows, cut, change, _, *worst = tool.lines(group)
+    mean, rows, limit, cut, change, _, *worst = tool.lines(group)
     assert mean == "mean Q 10.1; possible are -40 to 0; Q is 0 to 50" and rows == (
         "3 of 15 rows are impossible, in 1 of 3 trajectories"  # 1.5 is within a twentieth of the range
     )
-    assert "100% are in trajectories that a time-out ended (of all: 33%)" in cut
+    assert limit.startswith("of these 0% are in trajectories of 6 steps (of all: 40%)")
+    assert cut.startswith("100% in trajectories without a terminal (of all: 33%)")
     assert change.startswith("states change by 0.00 deviations")
-    assert [line.split() for line in worst] == [["1", "5", "time-out", "3", "50"]]
+    assert [line.split() for line in worst] == [["1", "5", "cut", "3", "50"]]
 
 
 def test_a_q_that_is_too_low_is_impossible_too(tool, group):
     group.possible = [(10.0, 60.0)]
     assert [*tool.lines(group)][1].startswith("12 of 15 rows are impossible, in 3 of 3")
-    assert [line.split()[-1] for line in [*tool.lines(group)][5:]] == ["0", "0", "0"]
+    assert [line.split()[-1] for line in [*tool.lines(group)][6:]] == ["0", "0", "0"]
 
 
 def test_where_all_is_possible_nothing_is_named(tool, group):
@@ -65,8 +66,8 @@ def test_where_all_is_possible_nothing_is_named(tool, group):
 
 
 def test_it_trains_looks_and_goes_on_in_its_folder(tool, tmp_path, capsys):
-    path = save_npz(DATA, tmp_path / "data.npz") or tmp_path / "data.npz"
-    ask = [str(path), "--algorithm", "iql", "--out", str(tmp_path / "run")]
+    save_npz(DATA, tmp_path / "data.npz")
+    ask = [str(tmp_path / "data.npz"), "--algorithm", "iql", "--out", str(tmp_path / "run")]
     tool.main([*ask, "--steps", "10"])
     assert "rows are impossible" in capsys.readouterr().out
     tool.main([*ask, "--steps", "10"])

@@ -13,7 +13,7 @@ from rewind.arrays import to_numpy
 from rewind.compiled import compiled
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
-from rewind.targets import SLACK, target_bounds
+from rewind.targets import SLACK, excess, target_bounds
 
 Array = NDArray[Any]
 NEGLIGIBLE = 0.01  # what a time-out may cut off a Monte-Carlo return, as a share of an endless one
@@ -83,9 +83,9 @@ def diagnose(
 
 
 def _impossible(values: Array, low: float, high: float) -> float:
-    if not np.isfinite([low, high]).all() or np.isnan(values).all():
-        return float("nan")
-    return float((np.maximum(values - high, low - values) > SLACK * (high - low or 1.0)).mean())
+    """NaN where everything is possible or there is no critic; a Q here and there that is no number is impossible."""
+    beyond = excess(values, low, high)
+    return float("nan") if np.isnan(beyond).all() else float(((beyond > SLACK) | np.isnan(beyond)).mean())
 
 
 def monte_carlo(data: Trajectories, discount: float) -> Array:

@@ -85,8 +85,8 @@ FIGURES = {
         "Impossible Q",
         "0 is good",
         f"share of the rows whose Q(s, a) is beyond what rewards can add up to, by more than {SLACK:.0%} of that",
-        "above 0: the critic diverges in places, even where its mean Q looks sound; look at episodes in which nothing "
-        "changes any more until a time-out",
+        "above 0: the critic is wrong in places, even where its mean Q looks sound; in one case that we looked into, "
+        "episodes in which nothing changed any more",
     ),
     "action_distance": Figure(
         "Distance to actions",

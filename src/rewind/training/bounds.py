@@ -28,7 +28,7 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     for run in runs:
         agent: Any = run.agent
         own = data_of(run, data)
-        if not hasattr(agent, "target_low"):
+        if not (hasattr(agent, "target_low") and hasattr(agent, "target_high")):
             raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of td3_bc and iql can")
         key = (id(own), run.view, plain(agent.discount))
         if key not in ranges:
@@ -41,15 +41,6 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
             raise UsageError(f"targets cannot be at least {low:g} and at most {high:g}; the data's: {ranges[key]}")
         result.append(replace(run, agent=replace(agent, target_low=low, target_high=high)))
     return result
-
-
-def excess(q: float, possible: tuple[float, float]) -> float | None:
-    """How far a Q is beyond what rewards can add up to, in units of that range; more than `SLACK` has diverged.
-
-    0: within it; None: everything is possible
-    """
-    low, high = possible
-    return max(0.0, q - high, low - q) / (high - low or 1.0) if np.isfinite(high - low) else None
 
 
 def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:

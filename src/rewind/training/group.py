@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
-from rewind.training.bounds import excess, possible_q
+from rewind.targets import excess
+from rewind.training.bounds import possible_q
 from rewind.training.engine import Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
 from rewind.training.spec import Run, View, data_of
@@ -124,8 +125,8 @@ class Group:
                 "alive": bool(alive[index]),
             }
             record |= {name: finite(values[index]) for name, values in metrics.items()}
-            if record.get("q") is not None and (beyond := excess(record["q"], self.possible[index])) is not None:
-                record["q_excess"] = beyond
+            if record.get("q") is not None and np.isfinite(beyond := excess(record["q"], *self.possible[index])):
+                record["q_excess"] = float(beyond)
             record |= {f"visits_q{q + 1}": float(planned.visits[index, q]) for q in range(QUANTILES)}
             record["planning_delay"] = float(planned.delay[index])
             result.append(record)

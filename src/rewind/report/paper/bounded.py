@@ -24,9 +24,10 @@ COLUMNS = [
 ]  # fmt: skip
 NOTE = (
     f"Means over the data sets with at least {LEAST_RUNS} runs of the method and of the baseline both ways ({{}}; how "
-    "many, where a method has fewer), with 95% bootstrap intervals of differences. Diverged: critics whose Q at the "
-    "end is beyond what rewards can add up to. Bounds keep Q from that, and not from being wrong within them: that "
-    "none diverges says little, scores say more."
+    "many, where a method has fewer), with 95% bootstrap intervals of differences. Where runs of a data set have "
+    "different bounds, those of most count. Diverged: critics whose Q at the end is beyond what rewards can add up to, "
+    "of those whose Q was recorded. Bounds keep Q from that, and not from being wrong within them: that none diverges "
+    "says little, scores say more."
 )
 
 
@@ -71,32 +72,28 @@ def _only_bounded(protocol: Protocol, standard: Protocol) -> bool:
 def _tables(results: Results, held: Results, algorithm: str, suite: str) -> list[Table]:
     """What there is both ways, and what one data set makes of it; nothing where only the baseline has runs."""
     found = {name: _both(results, held, algorithm, suite, name) for name in LABELS if name != "auto"}
-    baseline = found.pop("baseline")
-    methods = {name: shared for name, own in found.items() if (shared := own.on(list(baseline.free))).free}
-    if not methods:
+    methods = {name: shared for name, own in found.items() if (shared := own.on(list(found["baseline"].free))).free}
+    others = [own for name, own in methods.items() if name != "baseline"]
+    if not others:
         return []
-    baseline = baseline.on([each for each in baseline.free if any(each in own.free for own in methods.values())])
-    lines = [
-        Line(LABELS[name], [*_cells(own, baseline), *_critics(results, held, algorithm, name, list(own.free))])
-        for name, own in {"baseline": baseline, **methods}.items()
-    ]
-    adds = [
-        without_one(f"{LABELS[name]}: bounds add", *own[::-1])
-        for name, own in [("baseline", baseline), *methods.items()]
-    ]
-    over = [
-        without_one(f"{LABELS[name]} over the baseline, bounded", own.held, baseline.held)
-        for name, own in methods.items()
-    ]
-    lone = [line for line in (*adds, *over) if line is not None]
+    shown = [each for each in methods["baseline"].free if any(each in own.free for own in others)]
+    baseline = methods["baseline"] = methods["baseline"].on(shown)
+    lines, adds, over = [], [], []
+    for name, own in methods.items():
+        against = None if name == "baseline" else baseline.on(list(own.free))
+        fewer = "" if len(own.free) == len(shown) else f" ({len(own.free)})"
+        critics = [_diverged(each, algorithm, name, list(own.free)) for each in (results, held)]
+        lines.append(Line(LABELS[name], [*_cells(own, against, fewer), *critics]))
+        adds.append(without_one(f"{LABELS[name]}: bounds add", own.held, own.free))
+        if against is not None:
+            over.append(without_one(f"{LABELS[name]} over the baseline, bounded", own.held, against.held))
     where = f"{SUITES[suite]}, {ALGORITHMS[algorithm]}"
-    note = NOTE.format(", ".join(map(short, baseline.free)))
+    note = NOTE.format(", ".join(map(short, shown)))
     tables = [Table(f"Over the baseline with bounded targets, {where}", COLUMNS, lines, note)]
-    return (
-        [*tables, Table(f"With bounded targets, without one data set, {where}", one_set.COLUMNS, lone)]
-        if lone
-        else tables
-    )
+    lone = [line for line in (*adds, *over) if line is not None]
+    if lone:
+        tables.append(Table(f"With bounded targets, without one data set, {where}", one_set.COLUMNS, lone))
+    return tables
 
 
 def _both(results: Results, held: Results, algorithm: str, suite: str, name: str) -> Both:
@@ -105,18 +102,14 @@ def _both(results: Results, held: Results, algorithm: str, suite: str, name: str
     return found.on([each for each in found.free if each in found.held])
 
 
-def _cells(own: Both, baseline: Both) -> list[Cell]:
-    fewer = "" if len(own.free) == len(baseline.free) else f" ({len(own.free)})"
+def _cells(own: Both, baseline: Both | None, fewer: str) -> list[Cell]:
     cells: list[Cell] = []
-    for ones, others in zip(own, baseline.on(list(own.free)), strict=True):
-        over = "" if own is baseline else points(bootstrap(difference, [*ones.values()], [*others.values()]))
+    for side, ones in enumerate(own):
+        over = "" if baseline is None else points(bootstrap(difference, [*ones.values()], [*baseline[side].values()]))
         cells += [Cell(f"{mean([*ones.values()]):.1f}{fewer}"), Cell(over)]
     return [*cells, Cell(points(bootstrap(difference, [*own.held.values()], [*own.free.values()])))]
 
 
-def _critics(results: Results, held: Results, algorithm: str, name: str, sets: Sequence[str]) -> list[Cell]:
-    """How many diverged, as they are and bounded, on the data sets where that is known both ways."""
-    pairs = [[each.of(dataset, algorithm, name) for each in (results, held)] for dataset in sets]
-    known = [pair for pair in pairs if all(critic_known(run) for runs in pair for run in runs)]
-    counts = [[diverged(run) for pair in known for run in pair[side]] for side in range(2)]
-    return [Cell(f"{sum(each)} of {len(each)}") if each else Cell(kind="missing") for each in counts]
+def _diverged(results: Results, algorithm: str, name: str, sets: Sequence[str]) -> Cell:
+    known = [run for dataset in sets for run in results.of(dataset, algorithm, name) if critic_known(run)]
+    return Cell(f"{sum(map(diverged, known))} of {len(known)}") if known else Cell(kind="missing")

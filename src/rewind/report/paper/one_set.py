@@ -15,7 +15,8 @@ from rewind.statistics import bootstrap, difference
 
 RULE = (
     "A mean over few data sets may be the work of one. Here each is taken again with one data set left out: the one "
-    "that leaves the least, and the one that leaves the most."
+    "that leaves the least, and the one that leaves the most. Both are chosen by their result, so that chance alone "
+    "makes the lowest too low and the highest too high."
 )
 COLUMNS = ["Difference", "Data sets", "All", "Lowest without one", "left out", "Highest without one", "left out"]
 
