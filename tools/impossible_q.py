@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rewind import load
+from rewind.table import table
 from rewind.targets import SLACK, excess
 from rewind.training import make_runs, train
 from rewind.training.scoring import critic_of
@@ -58,12 +59,20 @@ def lines(group, at=0):
     yield f"of these {limit[wrong].mean():.0%} are in trajectories of {longest:,} steps (of all: {limit.mean():.0%}),"
     yield f"{cut[wrong].mean():.0%} in trajectories without a terminal (of all: {cut.mean():.0%});"
     yield f"states change by {change[wrong].mean():.2f} deviations a step there (all rows: {change.mean():.2f})"
-    yield f"{'trajectory':>10} {'steps':>6} {'end':>9} {'impossible':>10} {'Q up to':>10}"
-    for number in counts.argsort()[::-1][: min(SHOWN, np.count_nonzero(counts))]:
-        end = "terminal" if data.terminated[number] else "cut"
-        own = np.flatnonzero(of == number)
-        furthest = q[own[beyond[own].argmax()]]
-        yield f"{number:>10} {data.lengths[number]:>6} {end:>9} {counts[number]:>10} {furthest:>10,.0f}"
+    worst = counts.argsort()[::-1][: min(SHOWN, np.count_nonzero(counts))]
+    yield from table([_line(data, int(number), int(counts[number]), q, beyond) for number in worst]).splitlines()
+
+
+def _line(data, number, count, q, beyond):
+    """Of the table: a trajectory, and the Q on it that is the furthest off."""
+    own = slice(data.starts[number], data.ends[number] + 1)
+    return {
+        "trajectory": number,
+        "steps": int(data.lengths[number]),
+        "end": "terminal" if data.terminated[number] else "cut",
+        "impossible": count,
+        "Q up to": f"{q[own][beyond[own].argmax()]:,.0f}",
+    }
 
 
 def main(arguments=None):

@@ -40,6 +40,11 @@ def as_claimed(spec):
     return one_step if spec.beta == 1 else 20.0
 
 
+def cells(table):
+    """The texts of a report's table, by the heads of its lines."""
+    return {line.head: [cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in line.cells] for line in table.lines}
+
+
 def null(spec):
     """A world in which no sampler matters."""
     return 0.0

@@ -8,7 +8,7 @@ from rewind.report.paper.bounded import bounded_tables
 from rewind.report.paper.report import build
 from rewind.report.paper.runs import Results, runs_of
 
-from .synthetic import null, rows
+from .synthetic import cells, null, rows
 
 SETS = ["antmaze-medium-play-v0", "antmaze-large-play-v0"]
 
@@ -32,7 +32,7 @@ def tables(found):
 def shown(found):
     """By method, the cells of the one table there is."""
     (table,) = tables(found)
-    return {line.head: [cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in line.cells] for line in table.lines}
+    return cells(table)
 
 
 def changed(found, of, **values):
@@ -124,7 +124,7 @@ def test_with_three_sets_the_work_of_one_is_shown():
         gain = 30.0 if "large-play" in row["dataset"] else 0.0
         row["score"] = 50.0 + is_bounded(row) * (5.0 + gain * (row["sampler"] == "tr"))
     _, lone = tables(found)
-    lines = {line.head: [cell.text.partition("\N{NO-BREAK SPACE}")[0] for cell in line.cells] for line in lone.lines}
+    lines = {head: [text.partition(" [")[0] for text in texts] for head, texts in cells(lone).items()}
     one, other = "antmaze-large-play", "antmaze-medium-play"
     assert lines["Baseline: bounds add"][1] == "+5.0" and "Baseline over the baseline, bounded" not in lines
     assert lines["TR: bounds add"] == ["3", "+15.0", "+5.0", one, "+20.0", other]

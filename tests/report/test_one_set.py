@@ -7,7 +7,7 @@ from rewind.report.paper.one_set import one_set
 from rewind.report.paper.report import build
 from rewind.report.paper.runs import Results, runs_of
 
-from .synthetic import rows
+from .synthetic import cells, rows
 
 SETS = ["antmaze-umaze-v0", "antmaze-medium-play-v0", "antmaze-large-play-v0", "hopper-medium-v2"]
 
@@ -27,7 +27,7 @@ def lines(found):
     (fold,) = one_set(Results(runs_of(found), "rewind"))
     rule, table = fold.blocks  # one set of MuJoCo is too few
     assert isinstance(fold, Fold) and "left out" in rule and "AntMaze, TD3+BC" in table.caption
-    return {line.head: [cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in line.cells] for line in table.lines}
+    return cells(table)
 
 
 def test_the_gain_of_one_set_is_gone_without_it(found):

@@ -7,7 +7,7 @@ from rewind.report.paper.peaks import best, peaks
 from rewind.report.paper.report import build
 from rewind.report.paper.runs import Results, runs_of
 
-from .synthetic import null, rows
+from .synthetic import cells, null, rows
 
 SETS = ("rewind/antmaze-umaze-v0", "rewind/antmaze-medium-play-v0", "rewind/hopper-medium-v0")
 
@@ -20,10 +20,6 @@ def some():
         end = row["step"] > 900_000
         row["score"] = 70.0 if row["sampler"] == "return" else 20.0 if end and row["sampler"] == "baseline" else 60.0
     return found
-
-
-def cells(table):
-    return {line.head: [cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in line.cells] for line in table.lines}
 
 
 def test_what_is_learned_and_what_is_kept_stand_apart(some):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rewind.report.document import Cell, Line, Table
 from rewind.report.paper import one_set
 from rewind.report.paper.claims import points
-from rewind.report.paper.comparisons import LEAST_RUNS
+from rewind.report.paper.comparisons import LEAST_RUNS, fewer
 from rewind.report.paper.methods import ALGORITHMS, LABELS, SUITES, short
 from rewind.report.paper.one_set import Scores, enough, without_one
 from rewind.report.paper.runs import Protocol, Results, Run
@@ -43,14 +43,18 @@ class Both(NamedTuple):
 
 def bounded_tables(results: Results) -> list[Table]:
     """For each algorithm and suite with runs both ways."""
-    runs = _bounded(results)
-    if not runs:
+    held = bounded_results(results)
+    if held is None:
         return []
-    # As if their protocol were the usual one: what compares the runs of a protocol then compares these.
-    held = Results([replace(run, protocol=results.protocol) for run in runs], results.data)
     return [
         table for algorithm in held.algorithms for suite in SUITES for table in _tables(results, held, algorithm, suite)
     ]
+
+
+def bounded_results(results: Results) -> Results | None:
+    """The bounded runs, as if their protocol were the usual one: what compares runs of a protocol compares these."""
+    runs = _bounded(results)
+    return Results([replace(run, protocol=results.protocol) for run in runs], results.data) if runs else None
 
 
 def _bounded(results: Results) -> list[Run]:
@@ -71,7 +75,8 @@ def _only_bounded(protocol: Protocol, standard: Protocol) -> bool:
 
 def _tables(results: Results, held: Results, algorithm: str, suite: str) -> list[Table]:
     """What there is both ways, and what one data set makes of it; nothing where only the baseline has runs."""
-    found = {name: _both(results, held, algorithm, suite, name) for name in LABELS if name != "auto"}
+    sets = sets_of(results, suite)
+    found = {name: _both(results, held, algorithm, name, sets) for name in LABELS if name != "auto"}
     methods = {name: shared for name, own in found.items() if (shared := own.on(list(found["baseline"].free))).free}
     others = [own for name, own in methods.items() if name != "baseline"]
     if not others:
@@ -81,9 +86,9 @@ def _tables(results: Results, held: Results, algorithm: str, suite: str) -> list
     lines, adds, over = [], [], []
     for name, own in methods.items():
         against = None if name == "baseline" else baseline.on(list(own.free))
-        fewer = "" if len(own.free) == len(shown) else f" ({len(own.free)})"
+        lacking = fewer(len(own.free), len(shown))
         critics = [_diverged(each, algorithm, name, list(own.free)) for each in (results, held)]
-        lines.append(Line(LABELS[name], [*_cells(own, against, fewer), *critics]))
+        lines.append(Line(LABELS[name], [*_cells(own, against, lacking), *critics]))
         adds.append(without_one(f"{LABELS[name]}: bounds add", own.held, own.free))
         if against is not None:
             over.append(without_one(f"{LABELS[name]} over the baseline, bounded", own.held, against.held))
@@ -92,21 +97,22 @@ def _tables(results: Results, held: Results, algorithm: str, suite: str) -> list
     tables = [Table(f"Over the baseline with bounded targets, {where}", COLUMNS, lines, note)]
     lone = [line for line in (*adds, *over) if line is not None]
     if lone:
-        tables.append(Table(f"With bounded targets, without one data set, {where}", one_set.COLUMNS, lone))
+        title = f"With bounded targets, without one data set, {where}"
+        tables.append(Table(title, one_set.COLUMNS, lone, one_set.RULE))
     return tables
 
 
-def _both(results: Results, held: Results, algorithm: str, suite: str, name: str) -> Both:
+def _both(results: Results, held: Results, algorithm: str, name: str, sets: Sequence[str]) -> Both:
     """On the data sets with enough runs both ways."""
-    found = Both(*(enough(each, algorithm, name, sets_of(results, suite)) for each in (results, held)))
+    found = Both(*(enough(each, algorithm, name, sets) for each in (results, held)))
     return found.on([each for each in found.free if each in found.held])
 
 
-def _cells(own: Both, baseline: Both | None, fewer: str) -> list[Cell]:
+def _cells(own: Both, baseline: Both | None, lacking: str) -> list[Cell]:
     cells: list[Cell] = []
     for side, ones in enumerate(own):
         over = "" if baseline is None else points(bootstrap(difference, [*ones.values()], [*baseline[side].values()]))
-        cells += [Cell(f"{mean([*ones.values()]):.1f}{fewer}"), Cell(over)]
+        cells += [Cell(f"{mean([*ones.values()]):.1f}{lacking}"), Cell(over)]
     return [*cells, Cell(points(bootstrap(difference, [*own.held.values()], [*own.free.values()])))]
 
 

@@ -152,6 +152,11 @@ def chosen(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     return [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
 
 
+def fewer(sets: int, most: int) -> str:
+    """Said behind a mean over fewer data sets than others in its table have."""
+    return "" if sets == most else f" ({sets})"
+
+
 def verdict(contrast: Contrast) -> str:
     """holds, fails, undecided, or open where there is not enough to say."""
     ours = contrast.ours

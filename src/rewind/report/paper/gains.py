@@ -5,7 +5,7 @@ from __future__ import annotations
 from rewind.experiments.paper.definitions import load_definitions
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.paper.claims import points
-from rewind.report.paper.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction
+from rewind.report.paper.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction, fewer
 from rewind.report.paper.methods import ALGORITHMS, LABELS, Method, paper_sets
 from rewind.report.paper.runs import Results
 
@@ -63,5 +63,5 @@ def _contrasts(results: Results, algorithm: str, method: Column) -> dict[str, Co
 def _cell(contrast: Contrast, most: int) -> Cell:
     if contrast.ours is None:
         return Cell(kind="missing")
-    fewer = "" if len(contrast.used) == most else f" ({len(contrast.used)})"
-    return Cell(points(contrast.ours) + fewer, points(contrast.paper), direction(contrast.ours, contrast.paper))
+    ours = points(contrast.ours) + fewer(len(contrast.used), most)
+    return Cell(ours, points(contrast.paper), direction(contrast.ours, contrast.paper))

@@ -8,7 +8,7 @@ import numpy as np
 
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.paper.claims import points
-from rewind.report.paper.comparisons import LEAST_RUNS, Column
+from rewind.report.paper.comparisons import LEAST_RUNS, Column, fewer
 from rewind.report.paper.gains import compared_methods
 from rewind.report.paper.methods import ALGORITHMS, LABELS, SUITES
 from rewind.report.paper.runs import Array, Results, Run
@@ -79,10 +79,10 @@ def _samples(runs: dict[str, Runs], of: Callable[[Run], float]) -> list[Array]:
 
 def _cells(own: dict[str, Runs], baseline: dict[str, Runs]) -> list[Cell]:
     """A method's figures, each with the difference to the baseline on the same sets; how many, where some lack."""
-    fewer = "" if len(own) == len(baseline) else f" ({len(own)})"
+    lacking = fewer(len(own), len(baseline))
     against = {name: baseline[name] for name in own}
     cells = []
     for of in (best, end):
         ones, others = _samples(own, of), _samples(against, of)
-        cells += [Cell(f"{mean(ones):.1f}{fewer}"), Cell(points(bootstrap(difference, ones, others)))]
+        cells += [Cell(f"{mean(ones):.1f}{lacking}"), Cell(points(bootstrap(difference, ones, others)))]
     return cells
