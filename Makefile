@@ -11,17 +11,17 @@ BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
 STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 CONSTRAINTS ?= constraints/integrations.txt
 
-.PHONY: help demo test test-long test-integrations test-ray lint types bench pictures reproduction clean
+.PHONY: help demo test test-long test-integrations test-ray lint types contracts bench wheel pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Rewind needs Python 3.11 or later; '$(PYTHON)' is older. Use: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -e '.[dev]' -e lab
 	@touch $@
 
 demo: $(STAMP)  ## the main job in minutes: data, training, scores, curves and learned paths, all in demo/
@@ -33,26 +33,29 @@ test: $(STAMP)  ## all tests but the long ones
 test-long: $(STAMP)  ## the long ones: minutes
 	$(BIN)/python -m pytest -m long
 
-$(STAMP_INTEGRATIONS): pyproject.toml $(CONSTRAINTS)
+$(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV_INTEGRATIONS)
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --upgrade pip
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) torch
-	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,peers,train]' 'pytest>=8' 'hypothesis>=6.100'
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,train]' -e 'lab[peers]' 'pytest>=8' 'hypothesis>=6.100'
 	@touch $@
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
 	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
-	$(BIN)/python -m pip install --quiet -e '.[dev,ray]'
-	$(BIN)/python -m pytest -m "long or not long" tests/experiments/paper/test_ray.py
+	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'
+	$(BIN)/python -m pytest -m "long or not long" lab/tests/paper/test_ray.py
 
 lint: $(STAMP)  ## ruff: style and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(STAMP)  ## mypy, strict, on src
+types: $(STAMP)  ## mypy, strict, on src and lab/src
 	$(BIN)/mypy
+
+contracts: $(STAMP)  ## import-linter: imports go down only
+	$(BIN)/lint-imports
 
 bench: $(STAMP)  ## the memory's cost, as ratios in one run
 	$(BIN)/rewind bench memory
@@ -64,10 +67,14 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind demo --out demo
 	cp demo/demo_*.png demo/demo_*.svg docs/images
 
-reproduction: $(STAMP)  ## the pages of the docs that are written from results/paper
-	$(BIN)/rewind report results/paper --cost results/bench/td3_bc_1.json results/bench/td3_bc_128.json \
+reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results/paper
+	$(BIN)/rewind report lab/results/paper --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
 	  --into docs/reproduction.md docs/tables.md
 	$(BIN)/rewind paper beside
+
+wheel: $(STAMP)  ## both distributions, in dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./lab
+	@ls -l dist
 
 clean:  ## forget everything that was built
 	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,7 +12,7 @@ pytest.importorskip("optax")
 
 import jax
 import jax.numpy as jnp
-from cases import ACTION, LIMIT, NUMBERS, OBSERVATION, ROWS, batch_of, make, start
+from tests.agents.cases import ACTION, LIMIT, NUMBERS, OBSERVATION, ROWS, batch_of, make, start
 
 from rewind.agents import AGENTS
 from rewind.agents.bc import best_fraction

@@ -12,7 +12,7 @@ pytest.importorskip("equinox")
 pytest.importorskip("optax")
 
 import jax
-from cases import ACTION, OBSERVATION, ROWS, batch_of
+from tests.agents.cases import ACTION, OBSERVATION, ROWS, batch_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents.md"
 

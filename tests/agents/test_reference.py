@@ -9,8 +9,8 @@ pytest.importorskip("equinox")
 pytest.importorskip("torch")
 
 import jax
-from cases import batch_of, make, start
-from torch_reference import REFERENCES
+from tests.agents.cases import batch_of, make, start
+from tests.agents.torch_reference import REFERENCES
 
 from rewind.agents.networks import MLP, GaussianPolicy, TanhGaussianPolicy, draw_noise
 

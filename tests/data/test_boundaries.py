@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logs import ant_log, flat_log
+from tests.data.logs import ant_log, flat_log
 
 from rewind.data import from_d4rl
 from rewind.data.jumps import jumps

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rewind.behaviour.recipes import recipes
+from rewind.cli.data import DataGet, DataInfo, DataList
 from rewind.data.catalogue import catalogue, entry, known_entry, label, normalised_score
-from rewind.data.commands import DataGet, DataInfo, DataList
 from rewind.errors import UsageError
+from rewind.rebuilt.recipes import recipes
 
 FACTS = Path(__file__).parents[2].parent / "shared" / "facts" / "d4rl.json"
 MUJOCO = ("halfcheetah", "hopper", "walker2d")

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rewind.cli.data import DataGet
 from rewind.data import originals, transfer
 from rewind.data.catalogue import entry
-from rewind.data.commands import DataGet
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import DataError, DownloadError, RewindError, UsageError
 

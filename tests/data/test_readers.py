@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from logs import ant_log, assert_equal, flat_log
+from tests.data.logs import ant_log, assert_equal, flat_log
 
 from rewind import TrajectoryReplay
 from rewind.data import from_d4rl, from_steps, load, load_hdf5, load_minari, save_hdf5, save_minari, save_npz

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from logs import FIELDS, assert_equal, flat_log, trajectories
+from tests.data.logs import FIELDS, assert_equal, flat_log, trajectories
 
 from rewind.data import (
     from_d4rl,

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from logs import ant_log, flat_log
+from tests.data.logs import ant_log, flat_log
 
 from rewind import TrajectoryReplay, UniformReplay
 from rewind.data import from_d4rl, load, save_hdf5
 from rewind.data.catalogue import catalogue, entry, known_label, normalised_score
-from rewind.data.inspect import inspect
 from rewind.errors import DataError, DownloadError
+from rewind.report.inspection import inspect
 
 
 def kinds(data):

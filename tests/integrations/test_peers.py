@@ -8,7 +8,7 @@ import json
 import pytest
 
 from rewind import UsageError
-from rewind.bench.peers import OURS, PEERS, BenchPeers
+from rewind_lab.bench.peers import OURS, PEERS, BenchPeers
 
 
 def test_every_installed_library_is_measured_and_the_others_are_named(tmp_path, capsys):

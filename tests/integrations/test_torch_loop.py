@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lambda_returns import lambda_return
+from tests.integrations.lambda_returns import lambda_return
 
 torch = pytest.importorskip("torch")
 

@@ -10,9 +10,9 @@ pytest.importorskip("equinox")
 
 from rewind import UsageError
 from rewind.data import save_npz
+from rewind.evaluation.scoring import diagnosed
 from rewind.targets import excess
 from rewind.training import View, bound_targets, make_runs, train
-from rewind.training.scoring import diagnosed
 from tests.training.small import DATA, QUIET, SMALL
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rewind.behaviour.recipes import find_recipe, recipes
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.catalogue import Entry, catalogue, entry_of_file
 from rewind.data.episodes import from_episodes
@@ -17,6 +16,7 @@ from rewind.data.npz import load_npz
 from rewind.data.originals import get
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, UsageError, unknown_name
+from rewind.rebuilt.recipes import find_recipe, recipes
 
 
 def load(
@@ -61,7 +61,7 @@ def _load_named(name: str, rule: dict[str, Any], keys: Sequence[str] | None) -> 
         return _load_catalogued(get(name), catalogue()[name], rule)
     if name in recipes():
         _leave_out(**rule, keys=keys)
-        from rewind.behaviour.build import load_rebuilt  # simulators are needed only where data is made
+        from rewind.rebuilt.build import load_rebuilt  # simulators are needed only where data is made
 
         return load_rebuilt(name)
     path = Path(name).expanduser()

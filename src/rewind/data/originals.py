@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from rewind.data.catalogue import Entry, entry
-from rewind.data.lock import only_one
 from rewind.data.transfer import TransferError, forget, transfer
 from rewind.errors import DataError, DownloadError, UsageError
+from rewind.locks import only_one
 from rewind.progress import Progress, bytes_bar
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.behaviour.recipes import Recipe
-from rewind.behaviour.summary import scores
 from rewind.data import Trajectories
 from rewind.errors import require
 from rewind.files import whole_file
+from rewind.rebuilt.recipes import Recipe
+from rewind.rebuilt.summary import scores
 from rewind.report.figures import BLUE, GREY, new_figure, styled
-from rewind.report.inspect_plot import histogram
+from rewind.report.inspection_plot import histogram
 from rewind.report.maze_plot import draw_goals, draw_maze
 
 Array = NDArray[Any]

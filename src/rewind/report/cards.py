@@ -12,16 +12,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rewind.behaviour.build import load_rebuilt
-from rewind.behaviour.orders import find_built
-from rewind.behaviour.recipes import GIVEN, Recipe, find_recipe, recipes
-from rewind.behaviour.summary import scores, summary
 from rewind.data import Trajectories
 from rewind.data.catalogue import known_entry
-from rewind.data.inspect import Spread
 from rewind.data.published import Published, published
 from rewind.files import read_json, whole_file, write_json
+from rewind.rebuilt.build import load_rebuilt
+from rewind.rebuilt.orders import find_built
+from rewind.rebuilt.recipes import GIVEN, Recipe, find_recipe, recipes
+from rewind.rebuilt.summary import scores, summary
 from rewind.report.card_plots import draw_card
+from rewind.report.inspection import Spread
 from rewind.table import text
 
 FIGURES = "cards.json"

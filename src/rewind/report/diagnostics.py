@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewind.report.document import Block, Cell, Chart, Document, Line, Section, Table
-from rewind.report.paper import summary
-from rewind.report.paper.methods import ALGORITHMS, Method
-from rewind.report.paper.report import facts, origin, selectable
-from rewind.report.paper.runs import Results, runs_of
-from rewind.report.paper.stability import critic_known, diverged
 from rewind.report.train_folder import Finished
 from rewind.report.train_metrics import Curves, read_metrics
 from rewind.statistics import interval
 from rewind.table import number
 from rewind.targets import SLACK
+from rewind_lab.paper.report import summary
+from rewind_lab.paper.report.methods import ALGORITHMS, Method
+from rewind_lab.paper.report.report import facts, origin, selectable
+from rewind_lab.paper.report.runs import Results, runs_of
+from rewind_lab.paper.report.stability import critic_known, diverged
 
 NO_SCORE = (
     "Nothing was played here: without a simulator there is no score, and none follows from these figures. They show "

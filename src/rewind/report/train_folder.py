@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rewind.behaviour.recipes import GIVEN, recipes
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
-from rewind.experiments.paper.results import Row
-from rewind.experiments.paper.specs import DEFAULT_BLOCK, digest
+from rewind.rebuilt.recipes import GIVEN, recipes
+from rewind_lab.paper.results import Row
+from rewind_lab.paper.specs import DEFAULT_BLOCK, digest
 
 
 def train_folders(folder: Path) -> list[Path]:

@@ -1,0 +1,1 @@
+"""How the policies that make the rebuilt data were trained and chosen."""

@@ -1,0 +1,257 @@
+"""Training behaviour policies: SAC online, many runs and many simulations together, snapshots along the way.
+
+While the device learns from what is there, the simulators act with the policy from before: one call apart.
+
+    OUT/config.json       what is trained
+    OUT/curve.jsonl       how it went: a line per run and period, returns of the episodes that ended in it
+    OUT/snapshots/*.npz   the policies of all runs at one step, half precision
+    OUT/*.checkpoint      to resume; episodes under way start anew then
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.envs.make import FAST, make
+from rewind.envs.vector import ArrayEnv
+from rewind.errors import DataError, UsageError, unknown_name
+from rewind.files import read_json, whole_file, write_json
+from rewind.progress import steps_bar
+from rewind.training.checkpoint import differences, read_latest, write_checkpoint
+from rewind.training.log import JsonLines, Record
+from rewind.training.options import Stopped
+from rewind.training.train import stop_signals
+from rewind_lab.behaviour.sac import SAC, Learners, draw, grown, pack
+
+Array = NDArray[Any]
+PERIOD = 10_000  # steps per line of the curve
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is trained; steps are transitions of each run, and updates of its networks.
+
+    task: Hopper-v4, HalfCheetah-v4, Walker2d-v4, or ant: the walker of AntMaze
+    copies: simulations of each run
+    rounds: steps of each simulation between two calls of the device, which makes copies * rounds updates
+    random: steps with random actions before learning starts
+    early, late: a snapshot every so many steps up to `early_until`, and after it
+    """
+
+    task: str
+    steps: int = 1_000_000
+    seeds: tuple[int, ...] = (0, 1, 2, 3)
+    copies: int = 32
+    rounds: int = 4
+    batch_size: int = 256
+    capacity: int = 1_000_000
+    random: int = 10_000
+    discount: float = 0.99
+    early: int = 20_000
+    early_until: int = 400_000
+    late: int = 100_000
+
+    @property
+    def together(self) -> int:
+        """Transitions of each run between two calls of the device."""
+        return self.copies * self.rounds
+
+    def snapshot_due(self, before: int, now: int) -> bool:
+        every = self.early if now <= self.early_until else self.late
+        return now // every > before // every or now >= self.steps
+
+
+def make_task(task: str, num_envs: int) -> ArrayEnv:
+    """Simulations that are reset one by one."""
+    if task == "ant":
+        from rewind.rebuilt.ant import AntWalk
+
+        return AntWalk(num_envs)
+    if task not in FAST:
+        raise unknown_name("task of behaviour policies", task, (*FAST, "ant"))
+    env = make(task, num_envs, autoreset_mode="Disabled")
+    assert isinstance(env, ArrayEnv)
+    return env
+
+
+class TimeOver(Stopped):
+    """The budget is spent, as was asked for; everything was saved."""
+
+    exit_status = 0
+
+
+class Players:
+    """The simulations of all runs, and the returns of the episodes they finish.
+
+    step: where a resumed training goes on; its episodes are others than those of the beginning
+    """
+
+    def __init__(self, plan: Plan, step: int = 0) -> None:
+        self.runs, self.copies = len(plan.seeds), plan.copies
+        self.env = make_task(plan.task, self.runs * self.copies)
+        self.stream = np.random.default_rng([plan.seeds[0], step])
+        self.observations, _ = self.env.reset(seed=1000 * plan.seeds[0] + step)
+        self.returns = np.zeros(self.runs * self.copies)
+        self.lengths = np.zeros(self.runs * self.copies, np.int64)
+        self.ended: list[list[tuple[float, int]]] = [[] for _ in range(self.runs)]
+
+    def play(self, rounds: int, actors: tuple[list[Array], list[Array]] | None) -> Array:
+        """(runs, copies * rounds, width) new transitions. actors: None for random actions"""
+        rows = [self._step(actors) for _ in range(rounds)]
+        return np.concatenate(rows, axis=1)
+
+    def _step(self, actors: tuple[list[Array], list[Array]] | None) -> Array:
+        shape = (self.runs, self.copies, *(self.env.single_action_space.shape or ()))
+        seen = self.observations.reshape(self.runs, self.copies, -1)
+        if actors is None:
+            actions = self.stream.uniform(-1.0, 1.0, shape).astype(np.float32)
+        else:
+            actions = draw(*actors, seen, self.stream.standard_normal(shape, np.float32))
+        following, rewards, terminated, truncated, _ = self.env.step(actions.reshape(-1, shape[-1]))
+        rows = pack(
+            seen, actions, following.reshape(seen.shape), rewards.reshape(shape[:2]), terminated.reshape(shape[:2])
+        )
+        self.returns += rewards
+        self.lengths += 1
+        done = terminated | truncated
+        if done.any():
+            for index in np.flatnonzero(done):
+                self.ended[index // self.copies].append((self.returns[index], int(self.lengths[index])))
+            self.returns[done], self.lengths[done] = 0.0, 0
+            following, _ = self.env.reset(options={"reset_mask": done})
+        self.observations = following
+        return rows
+
+    def take_ended(self) -> list[list[tuple[float, int]]]:
+        """The returns and lengths of episodes that ended since the last call, run by run."""
+        ended, self.ended = self.ended, [[] for _ in range(self.runs)]
+        return ended
+
+
+class Online:
+    """One training, from its folder to its folder."""
+
+    def __init__(self, plan: Plan, out: Path, resume: bool = False, checkpoint_minutes: float = 10.0) -> None:
+        if not plan.seeds:
+            raise UsageError("there must be at least one seed")
+        for name in ("steps", "copies", "rounds", "batch_size", "capacity"):
+            if getattr(plan, name) < 1:
+                raise UsageError(f"{name} is {getattr(plan, name)}; expected at least 1")
+        self.plan, self.out, self.minutes = plan, out, checkpoint_minutes
+        saved = self._prepare(resume)
+        self.step = 0 if saved is None else int(saved["step"])
+        self.players = Players(plan, self.step)
+        env = self.players.env
+        sizes = ((env.single_observation_space.shape or (0,))[0], (env.single_action_space.shape or (0,))[0])
+        agent = SAC(*sizes, discount=plan.discount)
+        self.learners = Learners(
+            agent, list(plan.seeds), min(plan.capacity, plan.steps), plan.together, plan.together, plan.batch_size
+        )
+        if saved is not None:
+            self._load(saved)
+        (out / "snapshots").mkdir(parents=True, exist_ok=True)
+        if self.step < plan.steps:  # fewer than there were: nothing is left to do, and what was planned stays
+            write_json(out / "config.json", asdict(plan))
+
+    def _prepare(self, resume: bool) -> dict[str, Any] | None:
+        """What to resume from; None for a new folder. An error where the folder holds something else."""
+        path = self.out / "config.json"
+        config = json.loads(json.dumps(asdict(self.plan)))
+        if not path.exists():
+            return None
+        if not resume:
+            raise UsageError(f"{self.out} holds training already: --resume it, or choose another folder")
+        saved = read_json(path)
+        changed = [line for line in differences(saved, config) if not line.startswith("steps")]
+        if changed:
+            raise UsageError(f"{self.out} holds another configuration: {'; '.join(changed)}")
+        content, problems = read_latest(self.out)
+        if content is None:
+            why = "; ".join(problems) or "no checkpoint yet"
+            raise UsageError(f"nothing to resume in {self.out}: {why}; remove the folder to start anew")
+        return content
+
+    def _load(self, content: dict[str, Any]) -> None:
+        self.learners.calls = content["calls"]
+        like = (self.learners.state, self.learners.rings)
+        leaves = [jax.numpy.asarray(leaf) for leaf in content["leaves"]]
+        self.learners.state, rings = jax.tree.unflatten(jax.tree.structure(like), leaves)
+        self.learners.rings = grown(rings, self.learners.rings.rows.shape[1])  # more steps may want larger ones
+
+    def train(self, budget: float | None = None) -> None:
+        """To the end, or for `budget` seconds; then it is saved and can be resumed."""
+        plan, learners = self.plan, self.learners
+        begun = saved = time.monotonic()
+        bar = steps_bar(f"{plan.task}, {len(plan.seeds)} runs", plan.steps, self.step)
+        curve = JsonLines(self.out, self.step, len(plan.seeds), "curve.jsonl")
+        actors = learners.actors()
+        metrics: dict[str, Any] = {}
+        with closing(bar), closing(curve), stop_signals() as stop:
+            rows = self.players.play(plan.rounds, actors if self.step > plan.random else None)
+            while self.step < plan.steps:
+                before, self.step = self.step, self.step + plan.together
+                warm = self.step > plan.random
+                if warm:
+                    metrics = learners.learn(rows)  # the device is busy now,
+                else:
+                    learners.keep(rows)
+                rows = self.players.play(plan.rounds, actors if warm else None)  # and so are the simulators
+                if warm:
+                    actors = learners.actors()
+                if plan.snapshot_due(before, self.step):
+                    self._snapshot(actors)
+                finished = self.step >= plan.steps
+                if finished or self.step // PERIOD > before // PERIOD:
+                    curve.write(list(self._records(metrics, time.monotonic() - begun)))
+                bar.update(self.step - bar.n)
+                over = bool(stop) or (budget is not None and time.monotonic() - begun > budget)
+                if over or finished or time.monotonic() - saved > 60.0 * self.minutes:
+                    self._save()
+                    saved = time.monotonic()
+                if over and not finished:
+                    where = f"at step {self.step:,} of {plan.steps:,}; --resume continues {self.out}"
+                    raise Stopped(f"stopped {where}") if stop else TimeOver(f"the time is over {where}")
+
+    def _snapshot(self, actors: tuple[list[Array], list[Array]]) -> None:
+        weights, biases = actors
+        arrays: dict[str, Any] = {f"w{layer}": weight.astype(np.float16) for layer, weight in enumerate(weights)}
+        arrays |= {f"b{layer}": bias.astype(np.float16) for layer, bias in enumerate(biases)}
+        with whole_file(self.out / "snapshots" / f"step-{self.step:010d}.npz") as temporary:
+            np.savez(temporary, **arrays)
+
+    def _records(self, metrics: dict[str, Any], seconds: float) -> Iterator[Record]:
+        """A line of the curve for each run."""
+        figures = {name: np.asarray(values) for name, values in metrics.items()}
+        for run, ended in enumerate(self.players.take_ended()):
+            line: Record = {"step": self.step, "run": run, "episodes": len(ended), "seconds": round(seconds, 1)}
+            if ended:
+                returns, lengths = np.array(ended).T
+                line |= {"return": round(float(returns.mean()), 2), "length": round(float(lengths.mean()), 1)}
+            yield line | {name: round(float(values[run]), 4) for name, values in figures.items()}
+
+    def _save(self) -> None:
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((self.learners.state, self.learners.rings))]
+        write_checkpoint(self.out, self.step, {"step": self.step, "calls": self.learners.calls, "leaves": leaves})
+
+
+def snapshots(folder: Path) -> Iterator[tuple[int, list[Array], list[Array]]]:
+    """The policies of all runs, step by step: weights and biases, (runs, ...) each."""
+    for path in sorted((folder / "snapshots").glob("step-*.npz")):
+        try:
+            with np.load(path) as archive:
+                layers = range(len(archive.files) // 2)
+                weights = [archive[f"w{layer}"].astype(np.float32) for layer in layers]
+                biases = [archive[f"b{layer}"].astype(np.float32) for layer in layers]
+        except Exception as error:  # whatever NumPy, zipfile and zlib make of damaged bytes
+            raise DataError(f"the snapshot {path} is damaged; delete it to choose from the others") from error
+        yield int(path.stem.removeprefix("step-")), weights, biases

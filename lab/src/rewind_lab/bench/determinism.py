@@ -1,0 +1,116 @@
+"""`rewind bench determinism`: whether training twice, or stopped and resumed, ends with the same bits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewind.data import save_npz
+from rewind.errors import RewindError, UsageError
+from rewind.files import write_json
+from rewind.table import table
+from rewind_lab.bench.memory import random_trajectories
+from rewind_lab.bench.timing import machine
+
+BLOCK = 100  # training is stopped after whole blocks, as a signal stops it
+
+
+@dataclass
+class BenchDeterminism:
+    """Train three times, once stopped in the middle and resumed, each in a process of its own; compare to the bit."""
+
+    algorithm: str = "td3_bc"
+    """td3_bc, iql, edac or bc."""
+    samplers: tuple[str, ...] = ("tr", "lower_uqm_unc")
+    """As of rewind train."""
+    seeds: int = 4
+    """Runs of each sampler, all trained together."""
+    steps: int = 3000
+    """Updates of each run, a multiple of 200."""
+    size: int = 50_000
+    """Transitions in the data, which are random numbers."""
+    deterministic: bool = True
+    """With rewind train --deterministic; without it a GPU may add up in any order."""
+    json: Path | None = None
+    """Also write the figures to this file."""
+
+    def run(self) -> None:
+        if self.steps < 1 or self.steps % (2 * BLOCK) or self.seeds < 1:
+            raise UsageError(
+                f"--steps is {self.steps}, --seeds {self.seeds}; expected a multiple of {2 * BLOCK}, and at least 1"
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            figures = self.measure(Path(folder))
+        print_figures(figures)
+        if self.json is not None:
+            write_json(self.json, figures)
+
+    def measure(self, folder: Path) -> dict[str, Any]:
+        save_npz(random_trajectories(self.size, 100, 300), folder / "data.npz")
+        for name in ("whole", "again"):
+            self._train(folder, name, self.steps)
+        self._train(folder, "resumed", self.steps // 2)
+        self._train(folder, "resumed", self.steps, "--resume")
+        begun = json.loads((folder / "whole/config.json").read_text())
+        return {
+            "machine": machine() | begun["versions"],
+            "device": begun["device"],
+            "algorithm": self.algorithm,
+            "samplers": self.samplers,
+            "runs": len(begun["config"]["runs"]),
+            "steps": self.steps,
+            "deterministic": self.deterministic,
+            "trained again": difference(folder / "whole", folder / "again"),
+            "stopped in the middle and resumed": difference(folder / "whole", folder / "resumed"),
+        }
+
+    def _train(self, folder: Path, name: str, steps: int, *more: str) -> None:
+        """A process for each, so that nothing is compiled, chosen or tuned but once more."""
+        arguments = ["--dataset", folder / "data.npz", "--out", folder / name, "--steps", steps, "--env", "none"]
+        arguments += ["--algorithm", self.algorithm, "--samplers", *self.samplers, "--betas", 0.5]
+        arguments += ["--seeds", *range(self.seeds), "--log-every", BLOCK, "--evaluate-every", 0]
+        arguments += ["--deterministic"] if self.deterministic else []
+        if self.algorithm == "iql":  # its rate falls over the whole training, which must not end in the middle
+            arguments += ["--set", f"total_steps={self.steps}"]
+        command = [sys.executable, "-m", "rewind.cli", "train", *map(str, arguments), *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RewindError(f"training ended with status {done.returncode}: {done.stderr.strip()}")
+
+
+def difference(one: Path, other: Path) -> dict[str, Any]:
+    """Whether two trainings left the same policies and the same metrics, and how far the policies are apart."""
+    apart = []
+    for path in sorted((one / "policies").glob("*/policy.npz")):
+        with np.load(path) as mine, np.load(other / path.relative_to(one)) as theirs:
+            apart += [float(np.abs(mine[name] - theirs[name]).max()) for name in mine.files]
+    logged = [regular(folder) for folder in (one, other)]
+    return {"equal": not any(apart), "metrics equal": logged[0] == logged[1], "largest difference": max(apart)}
+
+
+def regular(folder: Path) -> list[dict[str, Any]]:
+    """The metrics of training; where a training was to end earlier, there is an evaluation more."""
+    lines = (folder / "group-0/metrics.jsonl").read_text().splitlines()
+    return [record for record in map(json.loads, lines) if "alive" in record]
+
+
+def print_figures(figures: dict[str, Any]) -> None:
+    how = "--deterministic" if figures["deterministic"] else "without --deterministic"
+    print(f"{figures['algorithm']}, {figures['runs']} runs of {figures['steps']:,} steps, {how}; {figures['device']}\n")
+    rows = [
+        {
+            "against the first training": name,
+            "policies equal to the bit": figures[name]["equal"],
+            "metrics": figures[name]["metrics equal"],
+            "largest difference": f"{figures[name]['largest difference']:.3g}",
+        }
+        for name in ("trained again", "stopped in the middle and resumed")
+    ]
+    print(table(rows))

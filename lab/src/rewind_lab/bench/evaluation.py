@@ -1,0 +1,183 @@
+"""`rewind bench evaluation`: what an evaluation costs beside the training it judges, in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewind.data import Trajectories
+from rewind.envs import make
+from rewind.envs.make import FAST
+from rewind.errors import UsageError, require, unknown_name
+from rewind.evaluation import Evaluation, Evaluator
+from rewind.files import write_json
+from rewind.table import table
+from rewind_lab.bench.timing import machine, side_by_side
+from rewind_lab.bench.train import training_job
+
+TRAINING, AS_IS, LONGEST = "training", "evaluation", "evaluation to the horizon"
+PACKAGES = ("jax", "mujoco", "gymnasium")
+
+
+@dataclass
+class BenchEvaluation:
+    """Measure an evaluation of many runs beside the updates of the same runs: seconds, and their ratio."""
+
+    environment: str = "Hopper-v4"
+    """Hopper-v4, HalfCheetah-v4 or Walker2d-v4."""
+    algorithm: str = "td3_bc"
+    """td3_bc, iql, edac or bc."""
+    runs: int = 128
+    """Policies that are trained and evaluated together."""
+    episodes: int = 10
+    """Episodes of each policy."""
+    updates: int = 20_000
+    """Updates of each run between two evaluations."""
+    size: int = 1_000_000
+    """Transitions in the data, which random actions make in the environment."""
+    batch_size: int = 256
+    """Transitions per update."""
+    rounds: int = 3
+    """How often everything is measured, in turns; the median counts."""
+    threads: int = 0
+    """Of the simulator; 0: all cores."""
+    json: Path | None = None
+    """Also write the figures to this file."""
+
+    def run(self) -> None:
+        self._check()
+        figures = self.measure()
+        print_figures(figures)
+        if self.json is not None:
+            write_json(self.json, figures)
+
+    def _check(self) -> None:
+        if self.environment not in FAST:
+            raise unknown_name("environment of this benchmark", self.environment, FAST)
+        for name in ("runs", "episodes", "updates", "size", "batch_size", "rounds"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name.replace('_', '-')} is {getattr(self, name)}; expected at least 1")
+        for package in ("jax", "equinox", "optax"):
+            require(package, "train")
+
+    def measure(self) -> dict[str, Any]:
+        """All jobs in turns; each has run once before, so that nothing compiles in a measurement."""
+        from rewind.evaluation.scoring import acting
+        from rewind.training import make_runs
+        from rewind.training.engine import device_kind
+        from rewind.training.group import Group
+
+        data = wandering(self.environment, self.size, self.threads)
+        runs = make_runs(data, self.algorithm, samplers=["baseline"], seeds=range(self.runs))
+        group = Group(data, runs, range(self.runs), self.batch_size)
+        played: dict[str, Evaluation] = {}
+
+        def evaluation(name: str, evaluator: Evaluator) -> None:
+            played[name] = evaluator(acting(group), seed=group.step)
+
+        judge = partial(Evaluator, self.environment, self.runs, self.episodes, threads=self.threads)
+        jobs: dict[str, Callable[[], None]] = {
+            TRAINING: training_job(group, self.updates),
+            AS_IS: partial(evaluation, AS_IS, judge()),
+            LONGEST: partial(evaluation, LONGEST, judge(terminate_when_unhealthy=False)),
+        }
+        first = {name: seconds(job) for name, job in jobs.items()}
+        measured = side_by_side(jobs, self.rounds)
+        return {
+            "machine": machine() | {package: version(package) for package in PACKAGES},
+            "device": device_kind(),
+            "environment": self.environment,
+            "algorithm": self.algorithm,
+            "runs": self.runs,
+            "episodes": self.episodes,
+            "updates": self.updates,
+            "batch_size": self.batch_size,
+            "rounds": self.rounds,
+            "threads": self.threads,
+            "data": {"transitions": data.rows, "made by": "random actions"},
+            "seconds": measured,
+            "first_call_seconds": first,
+            "ratio_to_training": {name: measured[name] / measured[TRAINING] for name in (AS_IS, LONGEST)},
+            "episode_length": {name: lengths(result) for name, result in played.items()},
+            "us_per_run_update": measured[TRAINING] / self.runs / self.updates * 1e6,
+            "us_per_environment_step": {
+                name: measured[name] / result.lengths.sum() * 1e6 for name, result in played.items()
+            },
+        }
+
+
+def seconds(job: Callable[[], None]) -> float:
+    begin = time.perf_counter()
+    job()
+    return time.perf_counter() - begin
+
+
+def lengths(result: Evaluation) -> dict[str, float]:
+    """Of the episodes of the last evaluation."""
+    return {
+        "mean": float(result.lengths.mean()),
+        "shortest": int(result.lengths.min()),
+        "longest": int(result.lengths.max()),
+    }
+
+
+def wandering(name: str, rows: int, threads: int = 0) -> Trajectories:
+    """At least `rows` transitions of random actions, in episodes to the horizon: what falls lies and kicks."""
+    env: Any = make(name, 1)
+    copies = -(-rows // env.max_episode_steps)
+    steps = min(rows, env.max_episode_steps)
+    env = make(name, copies, terminate_when_unhealthy=False, threads=threads)
+    stream = np.random.default_rng(0)
+    observations, actions, rewards = [env.reset(seed=0)[0]], [], []
+    for _ in range(steps):
+        actions.append(stream.uniform(-1, 1, env.action_space.shape).astype(np.float32))
+        after, reward, *_ = env.step(actions[-1])
+        observations.append(after)
+        rewards.append(reward)
+    return Trajectories(
+        observations=one_by_one(observations[:-1]),
+        actions=one_by_one(actions),
+        rewards=one_by_one(rewards),
+        lengths=np.full(copies, steps),
+        terminated=np.zeros(copies, bool),
+        final_observations=observations[-1],
+        final_known=np.ones(copies, bool),
+    )
+
+
+def one_by_one(steps: list[Any]) -> Any:
+    """What the copies had at each step, as rows: first all steps of the first copy."""
+    by_copy = np.stack(steps, axis=1)
+    return by_copy.reshape(-1, *by_copy.shape[2:])
+
+
+def print_figures(figures: dict[str, Any]) -> None:
+    where = figures["machine"]
+    print(
+        f"{figures['algorithm']}, {figures['runs']} runs, batch {figures['batch_size']}; {figures['device']}; ", end=""
+    )
+    print(f"{where['processor']}, {where['cores']} cores, mujoco {where['mujoco']}\n")
+    what = dict.fromkeys((AS_IS, LONGEST), f"{figures['episodes']} episodes a run on {figures['environment']}")
+    what[TRAINING] = f"{figures['updates']:,} updates a run"
+    rows = []
+    for name, taken in figures["seconds"].items():
+        length = figures["episode_length"].get(name, {"mean": None})["mean"]
+        rows.append(
+            {
+                "": name,
+                "work": what[name],
+                "mean length": None if length is None else f"{length:.0f}",
+                "seconds": f"{taken:.2f}",
+                "to training": f"{figures['ratio_to_training'].get(name, 1.0):.3f}",
+                "first call s": f"{figures['first_call_seconds'][name]:.1f}",
+            }
+        )
+    print(table(rows))
+    print("to the horizon: a fallen one plays on, so every episode is as long as it can be")

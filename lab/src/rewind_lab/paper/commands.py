@@ -1,0 +1,244 @@
+"""`rewind paper`: what its commands take. What trains is in `runner`, which needs JAX."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Literal
+
+from rewind.errors import UsageError, require
+from rewind.table import table
+from rewind_lab.paper.definitions import Choice, Definitions, in_order, load_definitions
+from rewind_lab.paper.specs import RunSpec
+
+
+@dataclass
+class Chosen:
+    """Which runs, and where their results are."""
+
+    tables: tuple[str, ...] = ()
+    """Tables and figures, by the names that `rewind paper list` shows; default: all."""
+    data: Literal["rewind", "d4rl"] = "rewind"
+    """Rebuilt data sets, or D4RL's own."""
+    datasets: tuple[str, ...] | None = None
+    """Only these, in this order: names, or suites (mujoco, antmaze, adroit)."""
+    algorithms: tuple[str, ...] | None = None
+    """Only these: td3_bc, iql, edac, bc."""
+    seeds: tuple[int, ...] | None = None
+    """Instead of the definition's: 0 to 2, on AntMaze 0 to 7."""
+    steps: int | None = None
+    """Instead of the definition's million. Such runs are runs of their own."""
+    out: Path = Path("lab/results/paper")
+    """Folder of results."""
+    definitions: Path | None = None
+    """A file like the package's definitions.toml instead of it."""
+    group_minutes: float = 25.0
+    """What one group may take on the device by the estimate. A shorter --budget makes smaller groups by itself."""
+    runs_per_group: int = 132
+    """Runs trained together, at most; an H200 has so many multiprocessors."""
+
+    def read(self) -> tuple[Definitions, dict[str, list[RunSpec]]]:
+        """The definitions, and the wanted runs by table."""
+        for name in ("steps", "group_minutes", "runs_per_group"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise UsageError(f"--{name.replace('_', '-')} is {value:g}; expected more than 0")
+        if self.seeds and min(self.seeds) < 0:
+            raise UsageError(f"--seeds has {min(self.seeds)}; expected 0 or more")
+        definitions = load_definitions(self.definitions)
+        choice = Choice(self.tables, self.data, self.datasets, self.algorithms, self.seeds, self.steps)
+        return definitions, definitions.wanted(choice)
+
+
+@dataclass
+class PaperRun(Chosen):
+    """Train the next unfinished runs, until all is done or the time is over; called again it goes on."""
+
+    budget: str | None = None
+    """How long this call may take, all in all: 9m, 1h30m. Default: until all is done."""
+    groups: int | None = None
+    """How many groups this call may train. Default: as many as there is time for."""
+    checkpoint_minutes: float = 2.0
+    """Minutes between checkpoints: what a killed process loses at most."""
+    device: str | None = None
+    """cpu or gpu; default: what JAX prefers."""
+    fused: bool = False
+    """Networks as single kernels, with products of bfloat16 numbers: faster, on NVIDIA GPUs. The results say so."""
+    ray: str | None = None
+    """Train on the workers of this Ray cluster: its address, auto, or local for one on this machine."""
+    jsonl: Path | None = None
+    """After every group, also write all rows that have not been collected to this one file."""
+    dry_run: bool = False
+    """Only show the groups that would be trained."""
+
+    def run(self) -> None:
+        if self.groups is not None and self.groups < 1:
+            raise UsageError(f"--groups is {self.groups}; expected 1 or more")
+        if self.dry_run:
+            self._show()
+            return
+        _require_training()
+        from rewind_lab.paper.run_command import run_paper
+
+        run_paper(self)
+
+    def _show(self) -> None:
+        from rewind_lab.paper.clock import parse_duration
+        from rewind_lab.paper.cost_table import cost_done
+        from rewind_lab.paper.costs import Estimate
+        from rewind_lab.paper.index import read_index
+        from rewind_lab.paper.packing import pack
+        from rewind_lab.paper.status import plan_text
+
+        definitions, wanted = self.read()
+        index = read_index(self.out)
+        estimate = Estimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
+        left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
+        groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))[: self.groups]
+        tables = [definitions.tables[name] for name in wanted]
+        costs = [each.name for each in tables if each.kind == "cost" and not cost_done(each, self.out)]
+        lines = [f"table {name}: costs, which `rewind bench train` measures" for name in costs]
+        if self.budget is not None and groups:
+            ends = list(accumulate(estimate.seconds(group[0], len(group)) for group in groups))
+            whole = sum(end <= parse_duration(self.budget) for end in ends)
+            lines.append(f"--budget {self.budget}: by the estimate {whole} of {len(groups)} as they are here")
+        print("\n".join([plan_text(groups, estimate), *lines] if groups or not costs else lines))
+
+
+@dataclass
+class PaperFinish:
+    """Play the evaluations that trained groups have left; nothing is trained, and no data is needed."""
+
+    out: Path = Path("lab/results/paper")
+    """Folder of results, with the groups in work/: those of this machine, or brought from another one."""
+    budget: str | None = None
+    """How long this call may take, all in all: 9m, 1h30m. Default: until all is done."""
+    jsonl: Path | None = None
+    """After every group, also write all rows that have not been collected to this one file."""
+
+    def run(self) -> None:
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # an accelerator has nothing to do here
+        _require_training()
+        from rewind_lab.paper.run_command import finish_paper
+
+        finish_paper(self)
+
+
+@dataclass
+class PaperStatus(Chosen):
+    """What is done, what is left, and how many device hours that will take."""
+
+    fused: bool = False
+    """What is left is trained with fused kernels."""
+    json: bool = False
+    """As JSON."""
+
+    def run(self) -> None:
+        from rewind_lab.paper.status import Sizes, status, status_text
+
+        definitions, wanted = self.read()
+        sizes = Sizes(self.group_minutes * 60, self.runs_per_group, fused=self.fused)
+        figures = status(definitions, wanted, self.out, sizes)
+        if not self.json and not self.out.exists():
+            print(f"{self.out} is not there yet: nothing is done\n")
+        print(_json(figures) if self.json else status_text(figures))
+
+
+@dataclass
+class PaperCollect:
+    """Fold all finished groups into one table, or into one file to take home from a machine without pyarrow."""
+
+    out: Path = Path("lab/results/paper")
+    """Folder of results."""
+    add: tuple[Path, ...] = ()
+    """Also fold these files of rows, from other machines."""
+    jsonl: Path | None = None
+    """Instead write what has not been folded yet to this one file."""
+
+    def run(self) -> None:
+        from rewind_lab.paper.collect import collect, gather
+
+        if self.jsonl is not None and self.add:
+            raise UsageError("--jsonl takes rows out of the folder and --add puts some in: one at a time")
+        rows = collect(self.out, self.add) if self.jsonl is None else gather(self.out, self.jsonl)
+        path = self.out / "results.parquet" if self.jsonl is None else self.jsonl
+        print(f"{len({row['run'] for row in rows}):,} runs, {len(rows):,} evaluations in {path}")
+
+
+@dataclass
+class PaperAside(Chosen):
+    """Move finished runs to another folder of results, so that they can be trained anew."""
+
+    to: Path = Path("results/aside")
+    """The other folder."""
+    kernels: Literal["xla", "fused"] | None = None
+    """Only runs whose networks were computed so."""
+
+    def run(self) -> None:
+        from rewind_lab.paper.collect import set_aside
+        from rewind_lab.paper.results import kernels_of
+
+        runs = {spec.run for spec in in_order(self.read()[1])}
+        moved = set_aside(self.out, self.to, lambda row: row["run"] in runs and self.kernels in (None, kernels_of(row)))
+        print(f"{len({row['run'] for row in moved}):,} runs moved from {self.out} to {self.to}")
+
+
+@dataclass
+class PaperList(Chosen):
+    """The tables and figures there are, in the order of the work, and how many runs each wants."""
+
+    def run(self) -> None:
+        definitions, wanted = self.read()
+        rows = [{"table": n, "runs": len(specs), "": definitions.tables[n].title} for n, specs in wanted.items()]
+        print(table(rows))
+        print(f"\n{len(in_order(wanted)):,} runs in all, each counted once")
+
+
+@dataclass
+class PaperBeside:
+    """Write scores on rebuilt data beside those on D4RL's as a Markdown page."""
+
+    results: Path = Path("lab/results/paper")
+    """Folder of results."""
+    cards: Path = Path("docs/data_cards/cards.json")
+    """Figures of the data cards."""
+    out: Path = Path("docs/rebuilt_scores.md")
+    """The page."""
+
+    def run(self) -> None:
+        from rewind.files import whole_file
+        from rewind_lab.paper.report.beside import behaviour_scores, beside
+        from rewind_lab.paper.report.runs import Results, runs_of
+        from rewind_lab.paper.results import read_rows
+
+        page = beside(Results(runs_of(read_rows(self.results)), "rewind"), behaviour_scores(self.cards))
+        with whole_file(self.out) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        print(f"wrote {self.out}")
+
+
+@dataclass
+class PaperSettings:
+    """The hyper-parameters of the paper's data sets, as shipped."""
+
+    json: bool = False
+    """As JSON."""
+
+    def run(self) -> None:
+        from rewind_lab.paper.datasets import hyper_parameters
+
+        rows = hyper_parameters()
+        print(_json(rows) if self.json else table(rows))
+
+
+def _require_training() -> None:
+    for package in ("jax", "equinox", "optax"):
+        require(package, "train")
+    require("gymnasium", "envs")
+
+
+def _json(figures: Any) -> str:
+    return json.dumps(figures, indent=2)

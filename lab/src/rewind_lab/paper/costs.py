@@ -1,0 +1,117 @@
+"""How long a group will take: a guess from benchmarks, put right by what finished groups took."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from statistics import median
+
+from rewind.evaluation.protocol import LAST, evaluation_steps
+from rewind_lab.paper.index import Group, Index
+from rewind_lab.paper.specs import RunSpec
+
+START = 30.0  # seconds: data onto the device, compilation, first environments
+
+# Microseconds per update of a group: (whatever its size, for each run). `rewind bench train`, one H200, batch 256
+# (lab/results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
+ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
+FUSED = 0.6  # times as long with fused kernels (48 runs of TD3+BC, lab/results/paper)
+ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (lab/results/bench/td3_bc_cpu.json)
+
+# Of an evaluation: steps of an episode at most, and microseconds of one core for a step (`rewind bench envs`, two cores
+# that were busy; Adroit and others are not measured).
+EPISODES = {"mujoco": (1000, 90.0), "antmaze": (1000, 500.0), "adroit": (200, 300.0), "other": (400, 5.0)}
+POLICY_CALL = 0.0005  # seconds, for all runs at once
+CORES = 16  # of the machine with that GPU
+
+
+class Estimate:
+    """Seconds that groups will take on a device.
+
+    device: as in the results, "gpu NVIDIA H200", or its first word, which is what guesses and earlier groups go by
+    cores: that play the episodes; None: those of this machine, or of the one with the benchmarked GPU
+    fused: whether the networks are single kernels
+    """
+
+    def __init__(
+        self, index: Index, device: str = "gpu", points: int = 10, cores: int | None = None, *, fused: bool = False
+    ) -> None:
+        self.kind, self.points, self.fused = device.split()[0], points, fused
+        self.cores = cores or (CORES if device == "gpu" else os.cpu_count() or 1)
+        groups = [group for group in index.groups.values() if group.device.split()[0] == self.kind]
+        alike = [group for group in groups if (group.kernels == "fused") == fused]
+        self._training = _ratios(alike, self._training_ratio)
+        self._rest = _ratios(groups, self._rest_ratio)
+
+    def seconds(self, spec: RunSpec, runs: int) -> float:
+        """Of a group of so many runs like this one, from its start to its results."""
+        key = (spec.suite, spec.algorithm)
+        evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points)))
+        training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
+        rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
+        return training + rest + self._guess_last(spec.suite, evaluations, runs * spec.episodes)
+
+    def evaluation(self, spec: RunSpec, runs: int) -> float:
+        """Seconds of one evaluation of such a group."""
+        # Beside a GPU nobody times them.
+        ratio = self._rest((spec.suite, spec.algorithm)) if self.kind == "cpu" else 1.0
+        return _play(spec.suite, runs * spec.episodes, self.cores) * ratio
+
+    def least(self, spec: RunSpec, runs: int) -> float:
+        """Seconds below which such a group is not worth its start: that, and two evaluations."""
+        rest = self._rest((spec.suite, spec.algorithm))
+        return START * rest + 2 * self.evaluation(spec, runs)
+
+    def most(self, spec: RunSpec, seconds: float, limit: int) -> int:
+        """How many runs like this one fit into so many seconds; `limit` at most, 0 where not even one fits."""
+        fitting = [runs for runs in range(1, limit + 1) if self.seconds(spec, runs) <= seconds]
+        return max(fitting, default=0)
+
+    def _guess_training(self, algorithm: str, steps: int, runs: int) -> float:
+        fixed, each = ON_GPU[algorithm]
+        if self.kind == "cpu":
+            fixed, each = 0.0, each * ON_CPU
+        elif self.fused:
+            fixed, each = fixed * FUSED, each * FUSED
+        return steps * (fixed + each * runs) / 1e6
+
+    def _guess_rest(self, suite: str, evaluations: int, episodes: int, training: float) -> float:
+        """What else comes before the last update. Beside a GPU's training evaluations are free, up to its length."""
+        play = _play(suite, episodes, self.cores)
+        if self.kind == "cpu":
+            return START + evaluations * play
+        return START + max(0.0, (evaluations - LAST) * play - training)
+
+    def _guess_last(self, suite: str, evaluations: int, episodes: int) -> float:
+        """Of the evaluations after it; on a CPU there are none."""
+        return 0.0 if self.kind == "cpu" else min(evaluations, LAST) * _play(suite, episodes, self.cores)
+
+    def _training_ratio(self, group: Group) -> float | None:
+        if group.seconds_per_update is None:
+            return None
+        guess = self._guess_training(group.algorithm, group.steps, group.runs)
+        return group.seconds_per_update * group.runs * group.steps / guess
+
+    def _rest_ratio(self, group: Group) -> float | None:
+        if group.seconds_per_update is None:
+            return None
+        training = group.seconds_per_update * group.runs * group.steps
+        guess = self._guess_rest(group.suite, group.evaluations, group.runs * group.episodes, training)
+        return max(group.seconds - training, 0.0) / guess
+
+
+def _play(suite: str, episodes: int, cores: int) -> float:
+    """A guess of the seconds that so many episodes take together."""
+    steps, each = EPISODES[suite]
+    return steps * (POLICY_CALL + episodes * each / 1e6 / cores)
+
+
+def _ratios(groups: Iterable[Group], ratio: Callable[[Group], float | None]) -> Callable[[tuple[str, str]], float]:
+    """By how much to multiply a guess: the median over groups of that suite and algorithm, or over all, or 1."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for group in groups:
+        value = ratio(group)
+        if value is not None:
+            found.setdefault((group.suite, group.algorithm), []).append(value)
+    every = [value for values in found.values() for value in values]
+    return lambda key: median(found.get(key) or every or [1.0])

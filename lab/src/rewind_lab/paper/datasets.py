@@ -1,0 +1,57 @@
+"""Data sets by the paper's names, D4RL's or rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Literal
+
+from rewind.data.catalogue import Entry, catalogue, known_entry
+from rewind_lab.paper.published import SUITES, published
+
+Data = Literal["d4rl", "rewind"]
+
+
+def data_names(names: Sequence[str], data: Data) -> list[str]:
+    """Data sets by suite or name, as D4RL's or as the rebuilt ones of the same name; those without one are left out."""
+    found: list[str | None] = []
+    for name in names:
+        if name == "all":
+            turns = zip_longest(_of_suite("antmaze"), _of_suite("mujoco"))
+            group = [each for pair in turns for each in pair if each is not None] + _of_suite("adroit")
+        else:
+            group = _of_suite(name) if name in SUITES else [name]
+        for each in group:
+            known = catalogue().get(each)
+            found.append(each if known is None or data == "d4rl" else rebuilt(known))
+    return list(dict.fromkeys(name for name in found if name is not None))
+
+
+def _of_suite(suite: str) -> list[str]:
+    """In the order of the paper's tables."""
+    return [name for name in published("table_2") if name not in SUITES and catalogue()[name].suite == suite]
+
+
+def rebuilt(known: Entry) -> str | None:
+    """The rebuilt set of the same name; None where the nearest one has another."""
+    return known.rebuilt if known_entry(known.rebuilt) is known else None
+
+
+def hyper_parameters() -> list[dict[str, object]]:
+    """The paper's tables of hyper-parameters, by data set, from the catalogue; None where the paper has none."""
+    rows: list[dict[str, object]] = []
+    for name in data_names(["mujoco", "antmaze", "adroit"], "d4rl"):
+        known = catalogue()[name]
+        iql, edac = known.iql, known.edac
+        rows.append(
+            {
+                "data set": name,
+                "beta": known.beta,
+                "TD3+BC alpha": known.td3_bc.alpha,
+                "IQL tau": iql.tau,
+                "IQL beta": iql.beta,
+                "EDAC N": None if edac is None else edac.critics,
+                "EDAC eta": None if edac is None else edac.eta,
+            }
+        )
+    return rows

@@ -1,0 +1,246 @@
+"""The tables of the paper as data: which runs each of them wants."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from graphlib import CycleError, TopologicalSorter
+from importlib import resources
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from rewind.data.catalogue import known_entry
+from rewind.errors import DataError, UsageError, unknown_name
+from rewind.memory import PRIORITIES
+from rewind_lab.paper.datasets import Data, data_names
+from rewind_lab.paper.published import SUITES
+from rewind_lab.paper.specs import RunSpec, canonical
+
+ALGORITHMS = ("td3_bc", "iql", "edac", "bc")
+SAMPLERS = ("baseline", "tr", *PRIORITIES)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A matrix: all combinations of its lists. See definitions.toml."""
+
+    datasets: tuple[str, ...]
+    algorithms: tuple[str, ...] = ("td3_bc",)
+    samplers: tuple[str, ...] = ("tr",)
+    betas: tuple[float | str, ...] = (1.0,)
+    settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    reuse: tuple[str, ...] = ("on_finish",)
+    exponents: tuple[float, ...] = (1.0,)
+    stagger: tuple[bool, ...] = (False,)
+    blocks: tuple[int | None, ...] = (None,)
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What holds for all tables."""
+
+    steps: int = 1_000_000
+    batch_size: int = 256
+    episodes: int = 10
+    points: int = 10
+    seeds: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys((*SUITES, "other"), 3))
+    settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or figure.
+
+    kind: runs, or cost: nothing is trained, `rewind bench train` is run
+    published: names of the paper's tables that it is to be compared with
+    more: what else the definition says, for whoever draws it
+    """
+
+    name: str
+    title: str
+    parts: tuple[Part, ...] = ()
+    includes: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()
+    kind: str = "runs"
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of the runs are wanted; None: all, or the definition's. Data sets come in the order they are named in."""
+
+    tables: Sequence[str] = ()
+    data: Data = "d4rl"
+    datasets: Sequence[str] | None = None
+    algorithms: Sequence[str] | None = None
+    seeds: Sequence[int] | None = None
+    steps: int | None = None
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """All tables, in the order of the work."""
+
+    defaults: Defaults
+    tables: Mapping[str, Table]
+
+    def chosen(self, names: Sequence[str] = ()) -> list[Table]:
+        """The tables of these names in the order of the work; no names: all."""
+        for name in names:
+            if name not in self.tables:
+                raise unknown_name("table", name, self.tables)
+        return [table for name, table in self.tables.items() if not names or name in names]
+
+    def wanted(self, choice: Choice) -> dict[str, list[RunSpec]]:
+        """The runs of each chosen table, without those that the choice leaves out."""
+        tables = {table.name: list(self._runs(table, choice)) for table in self.chosen(choice.tables)}
+        every = [spec for specs in tables.values() for spec in specs]
+        if choice.datasets is not None:
+            place = {name: at for at, name in enumerate(self._datasets(choice, {spec.dataset for spec in every}))}
+            for name, specs in tables.items():
+                tables[name] = sorted((s for s in specs if s.dataset in place), key=lambda s: place[s.dataset])
+        if choice.algorithms is not None:
+            for name in choice.algorithms:
+                if name not in ALGORITHMS:
+                    raise unknown_name("algorithm", name, ALGORITHMS)
+            keep = set(choice.algorithms)
+            tables = {name: [spec for spec in specs if spec.algorithm in keep] for name, specs in tables.items()}
+        return tables
+
+    def _datasets(self, choice: Choice, there: set[str]) -> list[str]:
+        """The names that the choice means, each of which some table must want."""
+        found: list[str] = []
+        where = f"known: those of `rewind data list` that a chosen table wants, and {', '.join(SUITES)}"
+        for name in choice.datasets or ():
+            meant = [name] if name in there else [each for each in data_names([name], choice.data) if each in there]
+            if not meant:
+                raise unknown_name("data set", name, {*there, *SUITES}, where=where)
+            found += meant
+        return list(dict.fromkeys(found))
+
+    def _runs(self, table: Table, choice: Choice) -> Iterator[RunSpec]:
+        """Each run once, in order."""
+        seen: set[RunSpec] = set()
+        for part in self._parts(table):
+            for spec in self._expand(part, choice):
+                if spec not in seen:
+                    seen.add(spec)
+                    yield spec
+
+    def _parts(self, table: Table) -> list[Part]:
+        included = [part for name in table.includes for part in self._parts(self.tables[name])]
+        return [*included, *table.parts]
+
+    def _expand(self, part: Part, choice: Choice) -> Iterator[RunSpec]:
+        own = self.defaults
+        settings = {**own.settings, **part.settings}
+        samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
+        variants = list(
+            product(part.algorithms, samplers, part.betas, part.reuse, part.exponents, part.stagger, part.blocks)
+        )
+        for dataset in data_names(part.datasets, choice.data):
+            known = known_entry(dataset)
+            common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
+            for seed in self._seeds(part, choice, "other" if known is None else known.suite):
+                for (algorithm, sampler, beta, reuse, exponent, stagger, block), values in product(
+                    variants, product(*settings.values())
+                ):
+                    yield canonical(
+                        replace(
+                            common, algorithm=algorithm, sampler=sampler, beta=_beta(beta, dataset), reuse=reuse,
+                            exponent=exponent, stagger=stagger, block=block, seed=seed,
+                            settings=tuple(zip(settings, values, strict=True)),
+                        )
+                    )  # fmt: skip
+
+    def _seeds(self, part: Part, choice: Choice, suite: str) -> Sequence[int]:
+        """As chosen; or so many as the part says, or else the defaults."""
+        if choice.seeds is not None:
+            return choice.seeds
+        if part.seeds is None and suite not in self.defaults.seeds:
+            there = ", ".join(self.defaults.seeds) or "none"
+            raise UsageError(f"the definitions have no number of seeds for {suite} data under defaults.seeds: {there}")
+        return range(self.defaults.seeds[suite] if part.seeds is None else part.seeds)
+
+
+def in_order(tables: Mapping[str, Sequence[RunSpec]]) -> list[RunSpec]:
+    """The runs of all tables, each once, the most valuable first."""
+    return list(dict.fromkeys(spec for specs in tables.values() for spec in specs))
+
+
+def _beta(beta: float | str, dataset: str) -> float:
+    if beta != "paper":
+        return float(beta)
+    known = known_entry(dataset)
+    if known is None or known.beta is None:
+        raise UsageError(f"the paper gives no beta for {dataset}; write a number from 0 to 1")
+    return known.beta
+
+
+# Reading
+
+
+def load_definitions(path: Path | None = None) -> Definitions:
+    """The paper's, or those in a file of the same form."""
+    if path is None:
+        text = (resources.files("rewind_lab.paper") / "definitions.toml").read_text(encoding="utf-8")
+    else:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"the definitions in {path} cannot be read: {error}") from error
+    try:
+        return _definitions(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, UsageError) as error:
+        raise DataError(f"{path or 'definitions.toml'}: {error}") from error
+
+
+def _definitions(content: dict[str, Any]) -> Definitions:
+    defaults = _made(Defaults, "default", content.get("defaults", {}))
+    tables = {name: _table(name, dict(table)) for name, table in content.get("tables", {}).items()}
+    for table in tables.values():
+        for name in table.includes:
+            if name not in tables:
+                raise unknown_name(f"table in includes of {table.name}", name, tables)
+    if not tables:
+        raise UsageError("no tables: expected [tables.NAME] with parts")
+    try:
+        TopologicalSorter({name: table.includes for name, table in tables.items()}).prepare()
+    except CycleError as error:
+        cycle = " includes ".join(reversed(error.args[1]))
+        raise UsageError(f"tables in a circle: {cycle}; take one of these includes out") from error
+    return Definitions(defaults, tables)
+
+
+def _table(name: str, content: dict[str, Any]) -> Table:
+    parts = tuple(_part(name, part) for part in content.pop("parts", ()))
+    own = {key: content.pop(key) for key in ("title", "includes", "published", "kind") if key in content}
+    own = {key: tuple(value) if isinstance(value, list) else value for key, value in own.items()}
+    return Table(name, own.pop("title", name), parts, more=content, **own)
+
+
+def _part(table: str, content: dict[str, Any]) -> Part:
+    part: Part = _made(Part, f"list of a part of table {table}", content)
+    for algorithm in part.algorithms:
+        if algorithm not in ALGORITHMS:
+            raise unknown_name(f"algorithm in table {table}", algorithm, ALGORITHMS)
+    for sampler in part.samplers:
+        if sampler not in (*SAMPLERS, "priorities"):
+            raise unknown_name(f"sampler in table {table}", sampler, (*SAMPLERS, "priorities"))
+    for beta in part.betas:
+        if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
+            raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")
+    if part.seeds is not None and (not isinstance(part.seeds, int) or part.seeds < 1):
+        raise UsageError(f"table {table} has seeds = {part.seeds!r}; expected how many, 1 or more")
+    return part
+
+
+def _made(kind: Any, what: str, content: Mapping[str, Any]) -> Any:
+    known = [each.name for each in fields(kind)]
+    for key in content:
+        if key not in known:
+            raise unknown_name(what, key, known)
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in content.items()})

@@ -1,0 +1,95 @@
+"""Scores on rebuilt data beside those the paper has on D4RL's: a Markdown page for the docs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rewind.data.catalogue import known_entry
+from rewind.data.published import published as published_data
+from rewind.errors import DataError
+from rewind.files import read_json
+from rewind.statistics import deviation
+from rewind_lab.paper.definitions import Choice, load_definitions
+from rewind_lab.paper.published import Printed
+from rewind_lab.paper.report.comparisons import printed
+from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, Method, method_of
+from rewind_lab.paper.report.runs import Array, Protocol, Results
+
+HEAD = """# Rebuilt data, tried
+
+TD3+BC and IQL on [rebuilt sets](rebuilt_data.md), by the paper's protocol: one million steps, the mean of five
+evaluations of 10 episodes at 996k, 997k ... 1,000k steps, then mean and standard deviation over seeds, and each seed's
+score. Beside it, **on D4RL's own data**, what the paper reports, and what the algorithms' own papers do ("original", as
+the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose score stands
+first.
+
+Written by `rewind paper beside`, from `lab/results/paper`{devices}.
+
+| rebuilt set | data's score: D4RL, ours | agent | sampler | original | paper | ours | seeds |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def beside(results: Results, behaviour: dict[str, float], table: str = "rebuilt") -> str:
+    """The page: every variant of a table of the definitions, whether it was run or not.
+
+    behaviour: the mean score of rebuilt sets, by name
+    """
+    if different := results.protocol.against(Protocol()):
+        raise DataError(f"no run here is by the paper's protocol, which this page is about; they have {different}")
+    definitions = load_definitions()
+    specs = definitions.wanted(Choice([table], "rewind"))[table]
+    wanted = dict.fromkeys((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in specs)
+    lines = [_line(results, behaviour, *variant) for variant in sorted(wanted, key=lambda one: one[0])]
+    devices = sorted({run.row["device"] for run in results.runs})
+    return HEAD.format(devices=f", trained on: {', '.join(devices)}" if devices else "") + "\n".join(lines) + "\n"
+
+
+def _line(results: Results, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:
+    theirs = known_entry(dataset)
+    assert theirs is not None, f"{dataset} is rebuilt after a set of the catalogue"
+    columns = {method_of(column, dataset): column for column in ("weighted", "tr", "baseline")}
+    name = columns.get(method)
+    paper = None if name is None else printed(algorithm, name, theirs.name)
+    original = printed(algorithm, "original", theirs.name) if name == "baseline" else None
+    d4rl, ours = published_data(theirs.name).mean_score, behaviour.get(dataset)
+    data = f"{_number(d4rl)}, {_number(ours)}"
+    scores = results.scores(dataset, algorithm, method)
+    label = method.label if name != "weighted" else f"{LABELS['weighted']}, β {method.beta:g}"
+    cells = [
+        dataset,
+        data,
+        ALGORITHMS[algorithm],
+        label,
+        _cell(original),
+        _cell(paper),
+        _scores(scores),
+        str(len(scores)),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(number: Printed | None) -> str:
+    if number is None:
+        return "-"
+    return f"{number.mean:.1f}" + ("" if number.std is None else f" ± {number.std:.1f}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _scores(scores: Array) -> str:
+    """Mean and deviation, and each seed's score: few seeds and a wide spread hide in a mean."""
+    if not len(scores):
+        return "not run yet"
+    each = " ".join(f"{score:.0f}" for score in scores)
+    return f"**{_cell(Printed(float(scores.mean()), deviation(scores)))}** ({each})"
+
+
+def behaviour_scores(cards: Path) -> dict[str, float]:
+    """The mean scores of rebuilt sets, from the figures of their data cards."""
+    if not cards.is_file():
+        return {}
+    figures = read_json(cards)
+    return {name: own["behaviour_score"] for name, own in figures.items() if own.get("behaviour_score") is not None}

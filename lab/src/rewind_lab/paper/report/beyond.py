@@ -1,0 +1,146 @@
+"""What the paper lacks: one beta for all sets, modes of reuse, exponents, delays, grids; as far as it was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rewind.report.document import Cell, Line, Table
+from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
+from rewind_lab.paper.definitions import Choice, Definitions, load_definitions
+from rewind_lab.paper.definitions import Table as Definition
+from rewind_lab.paper.report.claims import points
+from rewind_lab.paper.report.comparisons import LEAST_RUNS
+from rewind_lab.paper.report.methods import LABELS, Method, paper_sets, short
+from rewind_lab.paper.report.runs import Array, Results, Run, scores_of
+from rewind_lab.paper.report.summary import told
+from rewind_lab.paper.report.variants import Variant, described, differing, name_of, order
+
+Scores = dict[tuple[str, Variant], Array]
+
+USUAL = ("algorithm", "sampler", "beta")  # which the paper's own tables vary
+PAIRED = {"reuse": "on_finish", "stagger": False, "bounded": False}  # shown side by side; the usual value
+WIDE = 7  # columns that a page still shows well
+
+RULE = (
+    "Each cell: mean and standard deviation over runs, and their number. At the end is the difference, or the mean "
+    "over the data sets on which every variant of the table has runs, with a 95% bootstrap interval (none below three "
+    "runs; with three it is too narrow rather than too wide)."
+)
+
+
+def beyond_tables(results: Results) -> list[Table]:
+    """The definitions without numbers of the paper's, those that have runs."""
+    definitions = load_definitions()
+    asked = [table for table in definitions.tables.values() if table.parts and not table.published and not table.more]
+    tables = [_table(definitions, definition, results) for definition in asked if definition.name != "fixed_beta"]
+    tables.insert(0, fixed_beta_table(definitions, results))
+    return [table for table in tables if table is not None]
+
+
+def _table(definitions: Definitions, definition: Definition, results: Results) -> Table | None:
+    choice = Choice([definition.name], results.data, steps=results.protocol.steps)
+    specs = definitions.wanted(choice)[definition.name]
+    full = {spec: described(spec) for spec in specs}
+    names = differing(full)
+    runs: dict[tuple[str, Variant], list[Run]] = {}
+    for spec, values in full.items():
+        own = tuple((name, values[name]) for name in names if name in values)
+        found = runs.setdefault((spec.dataset, own), [])
+        if spec.run in results.every:
+            found.append(results.every[spec.run])
+    scores = {key: scores_of(own) for key, own in runs.items()}
+    scores = {key: own for key, own in scores.items() if len(own)}
+    asked = [name for name in names if name not in USUAL]
+    shown = _compared(scores, asked)
+    compares = [_values(shown, name).values() for name in names if name != "sampler"]
+    if not shown or not all(any(len(each) > 1 for each in found) for found in compares):
+        return None
+    if len(asked) == 1 and asked[0] in PAIRED and len(set().union(*_values(shown, asked[0]).values())) == 2:
+        return _pairs(definition.title, shown, asked[0])
+    return _shown(definition.title, shown)
+
+
+def _pairs(title: str, scores: Scores, name: str) -> Table:
+    """Of a table that asks about one thing with two values: side by side, the usual one first, and what it changes."""
+    values = set().union(*_values(scores, name).values())
+    one, other = sorted(values, key=lambda value: value != PAIRED[name])
+    lines = []
+    for dataset in _datasets(scores):
+        found = {variant: own for (each, variant), own in scores.items() if each == dataset}
+        rests = {variant: tuple(each for each in variant if each[0] != name) for variant in found}
+        for rest in sorted({*rests.values()}, key=order):
+            own = {dict(variant)[name]: runs for variant, runs in found.items() if rests[variant] == rest}
+            change = _change(own[other], own[one]) if len(own) == 2 else Cell(kind="missing")
+            cells = [_cell(own.get(one)), _cell(own.get(other)), change]
+            lines.append(Line(f"{short(dataset)}: {name_of(rest)}", cells))
+    heads = [name_of(((name, value),)) or "as it is" for value in (one, other)]
+    return Table(title, ["", *heads, "Difference"], lines)
+
+
+def _compared(scores: Scores, asked: Sequence[str]) -> Scores:
+    """Those on data sets where all that the table asks about has two values with runs."""
+    found = [{name for name, values in _values(scores, each).items() if len(values) > 1} for each in asked]
+    return {key: own for key, own in scores.items() if all(key[0] in names for names in found)}
+
+
+def _values(scores: Scores, name: str) -> dict[str, set[Any]]:
+    """What there is of something that varies, by data set."""
+    values: dict[str, set[Any]] = {}
+    for dataset, variant in scores:
+        values.setdefault(dataset, set()).update(value for each, value in variant if each == name)
+    return values
+
+
+def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None:
+    """One beta for all data sets, between what the paper has."""
+    definition = definitions.tables["fixed_beta"]
+    fixed = [float(beta) for part in definition.parts for beta in part.betas]
+    columns: dict[str, str | Method] = {LABELS["baseline"]: "baseline", "β 0 (SARSA)": "sarsa"}
+    columns |= {f"β {beta:g}": Method("tr", beta) for beta in fixed} | {"the paper's β": "weighted", "β 1 (TR)": "tr"}
+    names = [name for name in map(results.here, paper_sets()) if name is not None]
+    found = {(name, label): results.scores(name, "td3_bc", each) for name in names for label, each in columns.items()}
+    if not any(len(found[name, f"β {beta:g}"]) for name in names for beta in fixed):
+        return None
+    return _shown(definition.title, found, list(columns))
+
+
+def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[Any] = ()) -> Table:
+    """Data sets down and variants across, or the other way where that is narrower; those without runs are left out."""
+    datasets = _datasets(scores)
+    there = {variant for (_, variant), own in scores.items() if len(own)}
+    shown = [each for each in variants if each in there] or sorted(there, key=order)
+    heads = [each if isinstance(each, str) else name_of(each) for each in shown]
+    cells = [[_cell(scores.get((name, each))) for each in shown] for name in datasets]
+    full = [name for name in datasets if all(len(scores.get((name, each), ())) for each in shown)]
+    samples = [[scores[name, each] for name in full] for each in shown]
+    means = [Cell(told(bootstrap(mean, each), ".1f")) for each in samples] if len(full) > 1 else None
+    over = f"Mean of {len(full)}"
+    if len(shown) > max(WIDE, len(datasets)):
+        columns = ["", *map(short, datasets), *([over] if means else [])]
+        turned = list(zip(*cells, *([means] if means else []), strict=True))
+        return Table(title, columns, [Line(head, own) for head, own in zip(heads, turned, strict=True)])
+    lines = [Line(short(name), own) for name, own in zip(datasets, cells, strict=True)]
+    lines += [Line(over, means, total=True)] if means else []
+    return Table(title, ["Data set", *heads], lines)
+
+
+def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
+    """Those with runs, in their order."""
+    return list(dict.fromkeys(dataset for (dataset, _), own in scores.items() if len(own)))
+
+
+def _change(ones: Array, others: Array) -> Cell:
+    """An interval from fewer than three runs would be their extremes."""
+    found = bootstrap(difference, [ones], [others])
+    return Cell(points(found if min(len(ones), len(others)) >= LEAST_RUNS else Estimate(found.value)))
+
+
+def _cell(scores: Array | None) -> Cell:
+    if scores is None or not len(scores):
+        return Cell(kind="missing")
+    spread = deviation(scores)
+    score = f"{np.mean(scores):.1f}" + ("" if spread is None else f" ± {spread:.1f}")
+    return Cell(f"{score} ({len(scores)})")

@@ -1,0 +1,188 @@
+"""Ours against the paper's, and methods against each other: the rules by which the page colours and judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rewind.statistics import Estimate, Sample, bootstrap, deviation, mean
+from rewind_lab.paper.published import Printed, published, slips
+from rewind_lab.paper.report.methods import Method, method_of
+from rewind_lab.paper.report.runs import Array, Results
+
+Column = str | Method  # a name of the paper's, or what it has no name for
+
+NEAR = 5.0  # points: scores that differ by less agree, whatever their spread
+SMALL = 2.0  # points: an effect that is surely smaller is none
+LEAST_RUNS = 3  # on each side of a comparison, for a data set to count
+LEAST_SETS = 3  # that count, or all where a claim is about fewer
+PAPER_RUNS = 3
+SIGMAS = 1.96  # of a 95% interval
+
+
+# The paper's numbers
+
+
+@cache
+def printed(algorithm: str, method: str, paper_name: str) -> Printed | None:
+    """The paper's number, from the table that has it with most digits; without a deviation where that is a misprint."""
+    for table in ("table_2", "table_1_full", "td3_bc", "iql"):
+        found = published(table)[paper_name].get(f"{algorithm} {method}")
+        if found is not None:
+            return without_slip(table, paper_name, found)
+    return None
+
+
+def without_slip(table: str, row: str, number: Printed) -> Printed:
+    wrong = any(slip["table"] == table and row in slip["rows"] and slip.get("std") for slip in slips())
+    return Printed(number.mean) if wrong else number
+
+
+def agreement(ours: Array, theirs: Printed) -> str:
+    """Whether a score agrees with the paper's: within 5 points, or within what the runs of both vary."""
+    return compared(float(ours.mean()) - theirs.mean, NEAR, squared_error(ours, theirs))
+
+
+def squared_error(ours: Array, theirs: Printed) -> float:
+    """Of the difference of two means."""
+    return (deviation(ours) or 0.0) ** 2 / len(ours) + (theirs.std or 0.0) ** 2 / PAPER_RUNS
+
+
+def compared(difference: float, near: float, squared: float) -> str:
+    if abs(difference) <= max(near, SIGMAS * np.sqrt(squared)):
+        return "agrees"
+    return "higher" if difference > 0 else "lower"
+
+
+# Methods against each other
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The mean score of some methods minus that of others, mean over data sets, in points.
+
+    wanted, used: the paper's names of data sets asked for, and of those with enough runs on both sides
+    ours: None where no data set has enough
+    """
+
+    wanted: Sequence[str]
+    used: Sequence[str]
+    ours: Estimate | None
+    paper: Estimate | None
+
+    @property
+    def enough(self) -> bool:
+        return self.ours is not None and len(self.used) >= min(LEAST_SETS, len(self.wanted))
+
+
+@dataclass(frozen=True)
+class Question:
+    """Do the methods `ones` score more than `others` on these data sets of the paper?
+
+    best: compare with the best of `others` instead of with their mean
+    """
+
+    algorithm: str
+    ones: Sequence[Column]
+    others: Sequence[Column]
+    datasets: Sequence[str]
+    best: bool = False
+    least: int = field(default=LEAST_RUNS)
+
+    def ask(self, results: Results) -> Contrast:
+        used = [name for name in self.datasets if self._has_runs(results, name)]
+        wanted = [name for name in self.datasets if results.here(name) is not None]
+        if not used:
+            return Contrast(wanted, used, None, self.of_paper(wanted))
+        samples = [
+            [results.scores(results.here(name), self.algorithm, method) for name in used]
+            for method in (*self.ones, *self.others)
+        ]
+        return Contrast(wanted, used, bootstrap(self._figure, *samples), self.of_paper(used))
+
+    def _has_runs(self, results: Results, name: str) -> bool:
+        here = results.here(name)
+        return all(
+            len(results.scores(here, self.algorithm, method)) >= self.least for method in (*self.ones, *self.others)
+        )
+
+    def _figure(self, *samples: Sample) -> Any:
+        means = [mean(sample) for sample in samples]
+        first, second = means[: len(self.ones)], means[len(self.ones) :]
+        return np.mean(first, axis=0) - (np.max(second, axis=0) if self.best else np.mean(second, axis=0))
+
+    def of_paper(self, names: Sequence[str]) -> Estimate | None:
+        """The same from the paper's means, its interval from its deviations, where it has all the numbers."""
+        numbers = {(name, method): printed(self.algorithm, method, name) if isinstance(method, str) else None
+                   for name in names for method in (*self.ones, *self.others)}  # fmt: skip
+        there = {key: number for key, number in numbers.items() if number is not None}
+        full = [name for name in names if all((name, each) in there for each in (*self.ones, *self.others))]
+        if not full:
+            return None
+        others = self.others
+        if self.best:
+            others = [max(others, key=lambda method: sum(there[name, method].mean for name in full))]
+        value = variance = 0.0
+        for name in full:
+            for method, weight in self._weights(name, others).items():
+                number = there[name, method]
+                value += weight * number.mean / len(full)
+                variance += (weight / len(full)) ** 2 * (number.std or 0.0) ** 2 / PAPER_RUNS
+        reach = SIGMAS * float(np.sqrt(variance))
+        return Estimate(value, value - reach, value + reach)
+
+    def _weights(self, name: str, others: Sequence[Column]) -> dict[Column, float]:
+        """How each method counts; what stands on both sides (a weighted target of beta 1 is TR) counts as nothing."""
+        weights: dict[Any, tuple[Column, float]] = {}
+        for side, sign in ((self.ones, 1.0), (others, -1.0)):
+            for method in side:
+                key = method_of(method, name) if isinstance(method, str) else method
+                known = weights.get(key, (method, 0.0))
+                weights[key] = (known[0], known[1] + sign / len(side))
+        return dict(weights.values())
+
+
+def chosen(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The names that match one of the patterns, in their order."""
+    return [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
+
+
+def fewer(sets: int, most: int) -> str:
+    """Said behind a mean over fewer data sets than others in its table have."""
+    return "" if sets == most else f" ({sets})"
+
+
+def verdict(contrast: Contrast) -> str:
+    """holds, fails, undecided, or open where there is not enough to say."""
+    ours = contrast.ours
+    if ours is None or not contrast.enough:
+        return "open"
+    if ours.low > 0:
+        return "holds"
+    return "fails" if ours.high < SMALL else "undecided"
+
+
+def effect(contrast: Contrast) -> str:
+    """helps, hurts, neither, or open where there is not enough to say."""
+    ours = contrast.ours
+    if ours is None or not contrast.enough:
+        return "open"
+    return "helps" if ours.low > 0 else "hurts" if ours.high < 0 else "neither"
+
+
+def direction(ours: Estimate | None, theirs: Estimate | None) -> str:
+    """Whether a difference goes the paper's way, where both are clear of 0."""
+    if ours is None:
+        return "missing"
+    if theirs is None or ours.low is None or _sign(ours) * _sign(theirs) == 0:
+        return "unclear"
+    return "same" if _sign(ours) == _sign(theirs) else "opposite"
+
+
+def _sign(estimate: Estimate) -> int:
+    return 1 if estimate.low > 0 else -1 if estimate.high < 0 else 0

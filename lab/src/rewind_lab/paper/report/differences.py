@@ -1,0 +1,103 @@
+"""Figure 3: the difference to the baseline for each priority; table 4: which priority for which data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rewind.data.catalogue import catalogue
+from rewind.report.document import Bar, Bars, Cell, Line, Table
+from rewind.statistics import Estimate
+from rewind_lab.paper.definitions import load_definitions
+from rewind_lab.paper.report.claims import points, signed
+from rewind_lab.paper.report.comparisons import Contrast, Question, direction, effect
+from rewind_lab.paper.report.methods import LABELS, paper_sets, short
+from rewind_lab.paper.report.runs import Results
+
+MARKS = {"yes": "helps", "no": "hurts", "-": "neither"}
+
+
+def figure_3(results: Results, algorithm: str = "td3_bc") -> list[Bars]:
+    """A panel for each sampler of the figure, a bar for each data set; clipped as in the paper."""
+    table = load_definitions().tables["figure_3"]
+    clip = float(table.more["clip"])
+    samplers = [name for part in table.parts for name in part.samplers if name != "baseline"]
+    names = [name for name in paper_sets() if results.here(name) is not None]
+    return [
+        Bars(LABELS[sampler], [_bar(results, algorithm, sampler, name) for name in names], clip) for sampler in samplers
+    ]
+
+
+def _bar(results: Results, algorithm: str, sampler: str, name: str) -> Bar:
+    contrast = Question(algorithm, [sampler], ["baseline"], [name], least=1).ask(results)
+    kind = direction(contrast.ours, contrast.paper)
+    value, low, high = _floats(contrast.ours)
+    return Bar(short(name), value, low, high, _floats(contrast.paper)[0], kind)
+
+
+def _floats(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    if estimate is None:
+        return None, None, None
+    low, high = (None if bound is None else float(bound) for bound in estimate[1:])
+    return float(estimate.value), low, high
+
+
+def differences_table(panels: Sequence[Bars]) -> Table:
+    """The figure's numbers: ours with its interval, the paper's, and whether they go the same way."""
+    lines = [
+        Line(bars[0].name, [_difference(bar) for bar in bars])
+        for bars in zip(*(panel.rows for panel in panels), strict=True)
+    ]
+    return Table("Differences to the baseline, in points", ["Data set", *(panel.title for panel in panels)], lines)
+
+
+def _difference(bar: Bar) -> Cell:
+    ours = "" if bar.ours is None else points(Estimate(bar.ours, bar.low, bar.high))
+    return Cell(ours, "–" if bar.paper is None else signed(bar.paper), bar.kind)
+
+
+def directions_table(panels: Sequence[Bars]) -> Table:
+    """How often each panel's bars go the paper's way."""
+    lines = []
+    for panel in panels:
+        kinds = [bar.kind for bar in panel.rows]
+        compared = len(kinds) - kinds.count("missing")
+        cells = [Cell(str(kinds.count(kind)) if compared else "") for kind in ("same", "opposite", "unclear")]
+        lines.append(Line(panel.title, [*cells, Cell(f"{compared} of {len(kinds)}")]))
+    columns = ("Sampler", "Same direction", "Opposite", "Not clear", "Data sets with runs")
+    return Table("Differences to the baseline: do they go the paper's way?", columns, lines)
+
+
+# Table 4
+
+
+def table_4(results: Results) -> tuple[str, Table]:
+    """The rule of the definition, and what it gives: ours, and what the paper prints."""
+    definition = load_definitions().tables["4"]
+    rows, columns = definition.more["rows"], definition.more["columns"]
+    lines = []
+    for row in rows:
+        asked = [_asked(results, column["samplers"], row["datasets"]) for column in columns]
+        cells = [_mark(contrast, MARKS[mark]) for contrast, mark in zip(asked, row["paper"], strict=True)]
+        lines.append(Line(row["name"], cells))
+    title = "Table 4: which priority for which data"
+    rule = " ".join(definition.more["rule"].split())
+    for word, mark in ((" yes where", " ✔ where"), (" no where", " ✖ where"), (" - where", " – where")):
+        rule = rule.replace(word, mark)
+    samplers = "; ".join(f"{column['name']}: {', '.join(map(_label, column['samplers']))}" for column in columns)
+    return f"{rule} Here {samplers}", Table(title, ["Data", *(column["name"] for column in columns)], lines)
+
+
+def _label(sampler: str) -> str:
+    return LABELS[sampler]
+
+
+def _asked(results: Results, samplers: Sequence[str], where: Sequence[str]) -> Contrast:
+    names = [name for name in paper_sets() if name in where or catalogue()[name].suite in where]
+    return Question("td3_bc", samplers, ["baseline"], names).ask(results)
+
+
+def _mark(contrast: Contrast, printed: str) -> Cell:
+    found = effect(contrast)
+    sets = f", {len(contrast.used)} of {len(contrast.wanted)} sets" if contrast.used else ""
+    theirs = {"helps": "✔", "hurts": "✖", "neither": "–"}[printed]
+    return Cell(f"{points(contrast.ours)}{sets}", f"paper: {theirs}", found)

@@ -1,0 +1,52 @@
+"""Scores of data sets that are not the paper's: a table each, a line for each variant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rewind.report.document import Cell, Line, Table
+from rewind.statistics import bootstrap, deviation, improvement, interval
+from rewind_lab.paper.report.methods import ALGORITHMS, Method, source
+from rewind_lab.paper.report.runs import Results, Run, scores_of
+
+NOTE = (
+    "Score: mean of five evaluations at a run's end, 1000 steps apart (fewer where it was shorter), then of the runs, "
+    "with their standard deviation and the 95% bootstrap interval of the mean. Best: of the best evaluation, which "
+    "nobody without a simulator could have chosen."
+)
+
+
+def score_tables(results: Results) -> list[Table]:
+    """One for each such data set and algorithm."""
+    grouped: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    for run in results.runs:
+        if source(run.dataset) is None:
+            grouped.setdefault((run.dataset, run.algorithm), {}).setdefault(run.method.label, []).append(run)
+    columns = ("Method", "Score", "Interval", "Best", "Beats the baseline", "Runs", "Broken")
+    return [
+        Table(f"{dataset}, {ALGORITHMS.get(algorithm, algorithm)}", columns, _lines(variants), NOTE)
+        for (dataset, algorithm), variants in grouped.items()
+    ]
+
+
+def _lines(variants: dict[str, list[Run]]) -> list[Line]:
+    baseline = scores_of(variants.get(Method("baseline").label, []))
+    lines = []
+    for label, runs in variants.items():
+        scores = scores_of(runs)
+        bounds = interval(scores) if len(scores) else None
+        spread = deviation(scores)
+        best = [float(np.nanmax(run.scores)) for run in runs if np.isfinite(run.scores).any()]
+        better = None
+        if len(scores) and len(baseline) and label != Method("baseline").label:
+            better = bootstrap(improvement, [scores], [baseline])
+        cells = [
+            f"{scores.mean():.1f}" + ("" if spread is None else f" ± {spread:.1f}") if len(scores) else "",
+            "" if bounds is None else "[{:.1f}, {:.1f}]".format(*bounds),
+            f"{np.mean(best):.1f}" if best else "",
+            "" if better is None else f"{better.value:.2f}",
+            str(len(runs)),
+            str(sum(not run.alive for run in runs)),
+        ]
+        lines.append(Line(label, [Cell(text) for text in cells]))
+    return lines

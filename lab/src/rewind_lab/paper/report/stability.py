@@ -1,0 +1,113 @@
+"""Runs that were good and did not stay so: a score at the end says nothing of what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rewind.report.document import Block, Cell, Line, Table
+from rewind.targets import SLACK
+from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, Method, short
+from rewind_lab.paper.report.peaks import NEIGHBOURS, best
+from rewind_lab.paper.report.runs import Results, Run
+
+GOOD = 20.0  # points: less is not much to lose
+KEPT = 0.5  # of its best, what a run must end with
+
+RULE = (
+    f"A run fell if its score at the end is less than {KEPT:.0%} of its best on the way (the mean of {NEIGHBOURS} "
+    f"evaluations in a row), where that was at least {GOOD:.0f} points, or if it broke: its numbers stopped being "
+    "finite, or its Q left ±1e9. Only data sets on which a run fell are shown; a dash: none of the runs did."
+)
+CRITICS = (
+    "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) is beyond "
+    f"what rewards can add up to, by more than {SLACK:.0%} of the range that gives. Runs of which that was "
+    "not recorded are left out."
+)
+
+
+def fell(run: Run) -> bool:
+    """Whether a run lost most of what it had learned, or broke before it had learned much."""
+    height = best(run)
+    return not run.alive or (height >= GOOD and not run.score >= KEPT * height)  # a score that is no number is lost too
+
+
+def stability(results: Results) -> list[Block]:
+    """The rules, and tables for each algorithm of which runs fell or critics diverged."""
+    fallen: list[Block] = [] if any(map(fell, results.runs)) else ["No run fell."]
+    return [RULE, *fallen, *(table for algorithm in results.algorithms for table in _tables(results, algorithm))]
+
+
+def _tables(results: Results, algorithm: str) -> list[Table]:
+    own, name = [run for run in results.runs if run.algorithm == algorithm], ALGORITHMS[algorithm]
+    tables = [_counts(f"Runs that fell, {name}", results, own, fell)] if any(map(fell, own)) else []
+    known = [run for run in own if critic_known(run)]
+    critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
+    if critics:
+        below = f"of them below {GOOD:.0f} points"
+        columns = ["Data set", "Runs", "Diverged", below, "Others", below, "Q of the others: median, lowest to highest"]
+        tables.append(_counts(f"Critics that diverged, {name}", results, known, diverged))
+        tables.append(Table(f"What that did to scores, {name}", columns, critics, CRITICS))
+    return tables
+
+
+def _counts(title: str, results: Results, runs: Sequence[Run], counted: Callable[[Run], bool]) -> Table:
+    """By method, on the data sets where there is something to count."""
+    datasets = [name for name in results.datasets if any(run.dataset == name and counted(run) for run in runs)]
+    among = {id(run) for run in runs}
+    lines = []
+    for label, found in _by_method(results, runs[0].algorithm, datasets).items():
+        own = [[run for run in each if id(run) in among] for each in found]
+        if any(own):
+            lines.append(Line(label, [_count(each, counted) for each in own]))
+    return Table(title, ["Method", *map(short, datasets)], lines)
+
+
+def critic_known(run: Run) -> bool:
+    """Whether it can be said that its critic diverged, or that it did not."""
+    return not run.alive or run.row.get("q_excess") is not None
+
+
+def diverged(run: Run) -> bool:
+    """Whether its critic promises what no rewards add up to, as far as that is known."""
+    beyond: float | None = run.row.get("q_excess")
+    return not run.alive or (beyond is not None and beyond > SLACK)
+
+
+def _critics(dataset: str, runs: Sequence[Run]) -> Line | None:
+    """How many diverged on a data set, and what that did to scores; nothing where none did."""
+    own = [run for run in runs if run.dataset == dataset]
+    lost, others = [run for run in own if diverged(run)], [run for run in own if not diverged(run)]
+    if not lost:
+        return None
+    counts = [len(own), len(lost), _poor(lost), len(others), _poor(others)]
+    return Line(short(dataset), [*(Cell(str(count)) for count in counts), _q(others)])
+
+
+def _poor(runs: Sequence[Run]) -> int:
+    return sum(not run.score >= GOOD for run in runs)
+
+
+def _by_method(results: Results, algorithm: str, datasets: Sequence[str]) -> dict[str, list[list[Run]]]:
+    """The paper's columns, and what else there is: for each data set its runs."""
+    columns: dict[str, str | Method] = {label: name for name, label in LABELS.items()}
+    named = {(dataset, results.method(dataset, algorithm, name)) for dataset in datasets for name in LABELS}
+    for dataset in datasets:
+        others = [each for each in results.methods(dataset, algorithm) if (dataset, each) not in named]
+        columns |= {method.label: method for method in others}
+    return {label: [results.of(dataset, algorithm, name) for dataset in datasets] for label, name in columns.items()}
+
+
+def _count(runs: Sequence[Run], counted: Callable[[Run], bool]) -> Cell:
+    if not runs:
+        return Cell(kind="missing")
+    number = sum(map(counted, runs))
+    return Cell(f"{number} of {len(runs)}" if number else "–", strong=2 * number >= len(runs))
+
+
+def _q(runs: Sequence[Run]) -> Cell:
+    if not runs:
+        return Cell(kind="missing")
+    values = np.array([run.q for run in runs])
+    return Cell(f"{np.median(values):,.0f} ({values.min():,.0f} to {values.max():,.0f})")

@@ -1,0 +1,78 @@
+"""What sets the runs of a table apart that the paper has not, and what to call it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from rewind.data.catalogue import known_entry
+from rewind_lab.paper.report.methods import ALGORITHMS, LABELS
+from rewind_lab.paper.specs import RunSpec
+
+Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
+
+BOUNDS = ("target_low", "target_high")  # of the critics' targets
+
+
+def described(spec: RunSpec) -> dict[str, Any]:
+    known = known_entry(spec.dataset)
+    settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
+    settings, bounded = without_bounds(settings)
+    return {
+        "algorithm": spec.algorithm,
+        "sampler": spec.sampler,
+        "beta": spec.beta,
+        "reuse": spec.reuse,
+        "exponent": spec.exponent,
+        "stagger": spec.stagger,
+        "block": spec.block or "default",
+        "bounded": bounded,  # by what, differs from one data set to the next
+        **settings,
+    }
+
+
+def without_bounds(settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """An agent's settings but for bounds of its targets, and whether it has any: a bound at infinity is none."""
+    bounded = bool(settings.get("bounded", False)) or any(
+        math.isfinite(settings.get(name, math.inf)) for name in BOUNDS
+    )
+    return {name: value for name, value in settings.items() if name not in (*BOUNDS, "bounded")}, bounded
+
+
+def differing(specs: dict[RunSpec, dict[str, Any]]) -> list[str]:
+    """What varies on some data set; what only differs from one data set to the next is the paper's setting."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for spec, each in specs.items():
+        for name, value in each.items():
+            values.setdefault((name, spec.dataset), set()).add(json.dumps(value))
+    return list(dict.fromkeys(name for (name, _), found in values.items() if len(found) > 1))
+
+
+def order(variant: Variant) -> list[tuple[float, str]]:
+    """Agents and samplers in the paper's order, numbers by size."""
+    orders = {"algorithm": list(ALGORITHMS), "sampler": list(LABELS)}
+    return [
+        (orders[name].index(value) if name in orders else value if isinstance(value, (int, float)) else 0.0, str(value))
+        for name, value in variant
+    ]
+
+
+def name_of(variant: Variant) -> str:
+    told = []
+    for name, value in variant:
+        if name == "algorithm":
+            told.append(ALGORITHMS[value])
+        elif name == "sampler":
+            told.append(LABELS[value])
+        elif name == "stagger":
+            told.append("staggered" if value else "from the end")
+        elif name == "bounded":
+            told += ["bounded"] if value else []
+        elif name == "block":
+            told.append(f"{value} steps planned")
+        elif name == "beta" and ("sampler", "baseline") in variant:
+            continue  # it carries nothing that a beta could weigh
+        else:
+            told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
+    return ", ".join(told)

@@ -1,0 +1,59 @@
+"""Groups that have begun: what a process that was killed has left for the next one.
+
+RESULTS/work/GROUP/work.json     its runs
+                   clock.json    what it has taken so far
+                   trained.json  what came of it, once nothing but evaluations is left to do
+                   ...           what `rewind.training.train` keeps; those evaluations among it
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rewind.errors import UsageError
+from rewind.files import read_json, write_json
+from rewind.locks import try_lock
+from rewind_lab.paper.specs import RunSpec, from_record, group_name
+
+TRAINED = "trained.json"
+
+
+def work_folder(out: Path, specs: Sequence[RunSpec]) -> Path:
+    return out / "work" / group_name(specs)
+
+
+def write_work(folder: Path, specs: Sequence[RunSpec]) -> None:
+    if not (folder / "work.json").exists():
+        write_json(folder / "work.json", {"runs": [spec.record() for spec in specs]})
+
+
+def is_trained(folder: Path) -> bool:
+    """Whether the group in a folder needs no more than evaluations: no data, nor what it was trained on."""
+    return (folder / TRAINED).exists()
+
+
+def read_work(folder: Path) -> list[RunSpec]:
+    """The runs of a group that was begun, in the order they are trained in."""
+    return [from_record(record) for record in read_json(folder / "work.json")["runs"]]
+
+
+def begun(out: Path) -> list[list[RunSpec]]:
+    """The groups that were begun and are not finished."""
+    return [read_work(path.parent) for path in sorted((out / "work").glob("*/work.json"))]
+
+
+def forget_work(out: Path, specs: Sequence[RunSpec]) -> None:
+    shutil.rmtree(work_folder(out, specs), ignore_errors=True)
+
+
+@contextmanager
+def only_runner(out: Path) -> Iterator[None]:
+    """One runner at a time in a folder of results."""
+    (out / "work").mkdir(parents=True, exist_ok=True)
+    with (out / "work" / ".lock").open("w") as file:
+        if not try_lock(file):
+            raise UsageError(f"another `rewind paper` is at work in {out}: wait for it, or give another --out")
+        yield

@@ -1,0 +1,86 @@
+"""lab/tools/gpu_lease.sh: stages in the background, each begun when the one before is nearly trained."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+LEASE = Path(__file__).parents[2] / "tools" / "gpu_lease.sh"
+
+# Stands in for Python. A stage trains to 100,000 steps, waits, notes whether the next one is there too early, goes on
+# to 910,000, and has rows only if the next one then begins while it is at work (the last has them in any case).
+RUNNER = """#!/usr/bin/env bash
+case "$*" in
+  *"data build"*) echo "built ${@: -1}" ;;
+  *"paper run"*)
+    out=$6
+    next=${out%-*}-$((${out##*-} + 1))
+    metrics=$out/work/group/group-0/metrics.jsonl
+    mkdir -p "$(dirname "$metrics")"
+    case "$*" in *broken*) echo "no such table"; exit 2 ;; esac
+    echo '{"run": 0, "name": "td3_bc", "step": 100000}' > "$metrics"
+    sleep 3
+    if [ -e "$next" ]; then echo "the next one began too early" > "$out/rows.jsonl"; exit; fi
+    echo '{"run": 0, "name": "td3_bc", "step": 910000}' >> "$metrics"
+    case "$*" in *last*) echo "$*" > "$out/rows.jsonl"; exit ;; esac
+    for second in $(seq 20); do [ -e "$next/log" ] && break; sleep 1; done
+    if [ -e "$next/log" ]; then echo "$*" > "$out/rows.jsonl"; fi ;;
+esac
+"""
+
+
+@pytest.fixture
+def lease(tmp_path):
+    """The script in a tree of its own."""
+    tree, tools = tmp_path / "tree", tmp_path / "bin"
+    for folder in (tree / "lab" / "results" / "paper", tree / "wheels-gpu", tools, tmp_path / "empty"):
+        folder.mkdir(parents=True)
+    (tree / "lab" / "results" / "paper" / "finished.json").write_text("{}")
+    subprocess.run(["tar", "cJf", tree / "wheels-gpu" / "site.tar.xz", "-C", tmp_path, "empty"], check=True)
+    (tools / "python3").write_text(RUNNER)
+    (tools / "python3").chmod(0o755)
+    environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "REWIND_SCRATCH": str(tmp_path / "scratch")}
+
+    def call(*words):
+        return subprocess.run([LEASE, *map(str, words)], cwd=tree, env=environment, capture_output=True, text=True)
+
+    return call
+
+
+@pytest.fixture
+def stages(tmp_path):
+    def write(*lines):
+        path = tmp_path / "stages"
+        path.write_text("\n".join(("rewind/a-v0 rewind/b-v0", *lines)))  # no newline at the end
+        return path
+
+    return write
+
+
+def test_a_stage_begins_when_the_one_before_is_nearly_trained_and_rows_come_back(lease, stages, tmp_path):
+    rows = tmp_path / "rows"
+    plan = stages("--tables broken", "--tables 2 --datasets rewind/a-v0", "", "--tables 1 --algorithms last")
+    assert lease("begin", 600, plan).returncode == 0
+    again = lease("begin", 600, plan)
+    assert again.returncode == 1 and "a lease has begun" in again.stderr
+    said = lease("wait", 90, rows).stdout
+    assert "built: built rewind/b-v0" in said and said.endswith("all stages have ended\n")
+    assert "no such table" in said  # of the first, whose failure costs the others nothing
+    assert sorted(path.name for path in rows.iterdir()) == ["stage-2.jsonl", "stage-3.jsonl"]
+    second, third = ((rows / f"stage-{number}.jsonl").read_text() for number in (2, 3))
+    assert f"--out {tmp_path}/scratch/stage-2 --budget 5" in second  # what is left of 600 seconds
+    assert "--tables 2 --datasets rewind/a-v0" in second and "--tables 1 --algorithms last" in third
+
+
+def test_no_stage_begins_without_time(lease, stages, tmp_path):
+    lease("begin", 30, stages("--tables last"))
+    said = lease("wait", 60, tmp_path / "rows").stdout
+    assert "no time is left for stage 1" in said and not list((tmp_path / "rows").iterdir())
+
+
+def test_what_it_takes_is_said_where_it_was_not_understood(lease, tmp_path):
+    refused = lease("help")
+    assert refused.returncode == 2 and "gpu_lease.sh begin SECONDS STAGES" in refused.stdout
+    early = lease("wait", 5, tmp_path / "rows")
+    assert early.returncode == 1 and "no lease has begun" in early.stderr

@@ -1,0 +1,98 @@
+"""Rows of results that nobody trained: scores from known effects, so that what a report says of them is known.
+
+Only for tests, and for looking at pages while there are no results. Never to be mixed with results.
+"""
+
+import json
+
+import numpy as np
+
+from rewind.data.catalogue import known_entry
+from rewind.evaluation import evaluation_steps
+from rewind_lab.paper.definitions import Choice, in_order, load_definitions
+
+LOWER, HIGHER = (
+    ("lower_mean_unc", "lower_lqm_unc", "lower_uqm_unc"),
+    ("higher_mean_unc", "higher_lqm_unc", "higher_uqm_unc"),
+)
+QUALITY = ("return", "avg_reward", "uqm_reward", "uhm_reward", "min_reward")
+
+
+def as_claimed(spec):
+    """Points over the baseline: a world in which every claim of the paper holds."""
+    known = known_entry(spec.dataset)
+    name = known.name
+    if spec.sampler == "baseline":
+        return 0.0
+    sparse = known.label == "sparse"
+    if spec.sampler in QUALITY:
+        own = 4.0 if spec.sampler == "return" else 8.0
+        return 15 + own if sparse else 5.0 if "expert" in name else -8.0 if "replay" in name else 0.0
+    if spec.sampler == "max_reward":
+        return -5.0
+    if spec.sampler in LOWER:
+        return -3.0 if sparse else 9.0 if spec.sampler == "lower_uqm_unc" else 5.0
+    if spec.sampler in HIGHER:
+        return -10.0
+    one_step = 15.0 if sparse else -10.0 if "replay" in name else 0.0
+    if spec.beta == 0:
+        return one_step - 20
+    return one_step if spec.beta == 1 else 20.0
+
+
+def cells(table):
+    """The texts of a report's table, by the heads of its lines."""
+    return {line.head: [cell.text.replace("\N{NO-BREAK SPACE}", " ") for cell in line.cells] for line in table.lines}
+
+
+def null(spec):
+    """A world in which no sampler matters."""
+    return 0.0
+
+
+def rows(
+    effect=as_claimed, tables=("2", "fixed_beta", "td3_bc"), data="rewind", noise=1.5, keep=lambda spec: True, **choice
+):
+    """The rows of finished runs, as the runner writes them."""
+    definitions = load_definitions()
+    specs = in_order(definitions.wanted(Choice(tables, data, **choice)))
+    generator = np.random.default_rng(0)
+    return [row for spec in specs if keep(spec) for row in _run(spec, effect, noise, generator)]
+
+
+def _run(spec, effect, noise, generator):
+    known = known_entry(spec.dataset)
+    base = {"mujoco": 65.0, "antmaze": 30.0, "adroit": 70.0}[known.suite]
+    final = base + effect(spec) + noise * generator.standard_normal()
+    for step in evaluation_steps(spec.steps, spec.steps // 10):
+        share = step / spec.steps
+        score = final * (1 - np.exp(-6 * share)) / (1 - np.exp(-6)) + 0.5 * noise * generator.standard_normal()
+        yield {
+            "run": spec.run, "group": f"group {spec.dataset}", "dataset": spec.dataset, "suite": known.suite,
+            "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
+            "settings": json.dumps(dict(spec.settings)), "reuse": spec.reuse, "exponent": spec.exponent,
+            "stagger": spec.stagger, "block": spec.block or (100 if spec.dynamic else 1000),
+            "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed, "step": step,
+            "score": float(score), "return": float(score), "length": 1000.0, "episodes": spec.episodes,
+            "evaluation_seed": 1, "alive": True, "seconds_per_update": 1e-5, "runs_together": 32,
+            "group_seconds": 480.0, "device": "none: synthetic", "versions": json.dumps({"rewind": "synthetic"}),
+            "data_fingerprint": "synthetic", "finished": "2000-01-01T00:00:00+00:00",
+        }  # fmt: skip
+
+
+def write_train_folder(path, alpha=2.5, **bounds):
+    """What `rewind train` writes, as far as a report reads it; a real one is tested with the command itself."""
+    path.mkdir(parents=True, exist_ok=True)
+    described, finished = [], []
+    for sampler, beta, start in (("baseline", 1.0, 0.0), ("tr", 0.5, 20.0)):
+        for seed in (0, 1):
+            own = {"name": sampler, "alpha": 1.0, "reuse": "on_finish", "stagger": False}
+            agent = {"class": "TD3BC", "beta": beta, "alpha": alpha, **bounds}
+            described.append({"name": f"{sampler} {seed}", "agent": agent, "sampler": own, "seed": seed})
+            curve = {"steps": [10, 20], "scores": [start + 10, start + 10 + 20 * seed if start else 0.0]}
+            finished.append({"name": f"{sampler} {seed}", "seed": seed, "alive": True, "curve": curve})
+    config = {"config": {"runs": described, "block": None}, "device": "cpu", "versions": {"rewind": "test"}}
+    results = {"data": {"name": "mine", "fingerprint": "f"}, "steps": 20, "batch_size": 8, "runs": finished,
+               "command": {"agent": {"algorithm": "td3_bc"}, "data": {"dataset": "mine.npz"}}}  # fmt: skip
+    (path / "config.json").write_text(json.dumps(config))
+    (path / "results.json").write_text(json.dumps(results))

@@ -1,0 +1,171 @@
+"""The rules: worlds with known effects must get the verdicts that follow from them."""
+
+import numpy as np
+import pytest
+
+from rewind.statistics import Estimate
+from rewind_lab.paper.published import Printed
+from rewind_lab.paper.report.claims import judge, load_claims
+from rewind_lab.paper.report.comparisons import Contrast, Question, agreement, direction, printed, verdict
+from rewind_lab.paper.report.cost import Cost, paper_overhead
+from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
+from rewind_lab.paper.report.methods import paper_sets
+from rewind_lab.paper.report.runs import Results, runs_of
+
+from .synthetic import as_claimed, null, rows
+
+CHEAP = Cost(1, "test", {}, {"tr": 1.01, "quality": 1.02, "uncertainty": 1.05})
+DEAR = Cost(1, "test", {}, {"tr": 1.2, "quality": 1.2, "uncertainty": 1.2})
+
+
+def results(effect=as_claimed, **options):
+    return Results(runs_of(rows(effect, **options)))
+
+
+def verdicts(found, cost=CHEAP):
+    return {(finding.claim.name, finding.algorithm): finding.verdict for finding in judge(found, cost)}
+
+
+@pytest.fixture(scope="module")
+def claimed():
+    return results()
+
+
+def test_where_all_effects_are_as_claimed_all_claims_hold(claimed):
+    found = verdicts(claimed)
+    assert len(found) == len(load_claims()) == 18
+    assert set(found.values()) == {"holds"}, {name for name, kind in found.items() if kind != "holds"}
+
+
+def test_where_effects_are_the_other_way_round_no_claim_holds():
+    found = verdicts(results(lambda spec: -as_claimed(spec)), DEAR)
+    # The best of three worst is not the other way round of the best of three: that one alone may be anything.
+    assert {kind for (name, _), kind in found.items() if name != "uqm_best"} == {"fails"}
+
+
+def test_where_nothing_matters_no_claim_holds():
+    assert set(verdicts(results(null, noise=0.5), None).values()) == {"fails", "open"}
+    assert verdicts(results(null, noise=0.5), None)["cost_tr", "td3_bc"] == "open"
+
+
+def test_where_runs_vary_too_much_claims_are_undecided():
+    found = verdicts(results(null, noise=40.0, datasets=["mujoco"]))
+    assert found["tr_medium_replay", "td3_bc"] == found["lower_dense", "td3_bc"] == "undecided"
+
+
+def test_two_runs_are_not_enough_and_neither_are_two_data_sets():
+    assert set(verdicts(results(seeds=[0, 1]), None).values()) == {"open"}
+    few = verdicts(results(datasets=["antmaze-umaze-v0", "antmaze-umaze-diverse-v0"]), None)
+    assert set(few.values()) == {"open"}
+
+
+def test_a_claim_is_judged_by_the_data_sets_that_are_there(claimed):
+    finding = next(f for f in judge(claimed, None) if f.claim.name == "tr_sparse")
+    assert len(finding.contrast.used) == 10  # AntMaze's six, and four of Adroit's eight have rebuilt sets
+    only = next(f for f in judge(results(datasets=["antmaze"]), None) if f.claim.name == "tr_sparse")
+    assert (len(only.contrast.used), only.verdict) == (6, "holds")
+
+
+def test_iql_is_judged_where_it_has_runs():
+    found = results(tables=("iql",), datasets=["antmaze"])
+    assert verdicts(found)["quality_sparse", "iql"] == "holds"
+    assert verdicts(found)["quality_sparse", "td3_bc"] == "open"
+
+
+def test_the_number_of_a_claim_is_the_effect_that_was_put_in():
+    exact = results(noise=0.0, datasets=["antmaze"])
+    ours = Question("td3_bc", ["avg_reward"], ["return"], list(paper_sets())).ask(exact).ours
+    assert ours == pytest.approx((4.0, 4.0, 4.0), abs=0.01)  # the curve has not quite ended
+
+
+def test_the_papers_own_difference_is_worked_out_from_its_tables():
+    """Table 2, medium-replay: 44.76 - 43.91, 50.60 - 49.83, 77.83 - 36.14."""
+    sets = [name for name in paper_sets() if "medium-replay" in name]
+    theirs = Question("td3_bc", ["baseline"], ["tr"], sets).of_paper(sets)
+    assert theirs.value == pytest.approx((0.85 + 0.77 + 41.69) / 3)
+    spread = 0.31**2 + 0.79**2 + 23.04**2 + 18.01**2 + 16.17**2 + 33.99**2
+    assert theirs.high - theirs.value == pytest.approx(1.96 * np.sqrt(spread / 3) / 3)
+
+
+def test_a_column_that_is_the_same_run_in_the_paper_adds_no_spread():
+    """The weighted target of halfcheetah-medium has beta 1: it is TR."""
+    same = Question("td3_bc", ["weighted"], ["tr"], ["halfcheetah-medium-v2"]).of_paper(["halfcheetah-medium-v2"])
+    assert same == (0, 0, 0)
+
+
+def test_misprinted_deviations_are_not_used():
+    assert printed("td3_bc", "return", "pen-cloned-v1") == Printed(75.7)
+    assert printed("td3_bc", "tr", "pen-cloned-v1").std == 32.42  # table 2 has it right
+
+
+def test_the_best_of_several_is_the_best_over_all_data_sets():
+    sets = [name for name in paper_sets() if name.startswith(("half", "hopper", "walker"))]
+    best = Question("td3_bc", ["lower_uqm_unc"], ["lower_mean_unc", "lower_lqm_unc"], sets, best=True)
+    assert best.of_paper(sets).value == pytest.approx((698.6 - 690.2) / 9, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "expected"),
+    [
+        ((1.0, 0.1, 2.0), "holds"),
+        ((5.0, -0.1, 10.0), "undecided"),
+        ((0.5, -1.0, 1.9), "fails"),
+        ((-9, -12, -3), "fails"),
+    ],
+)
+def test_the_verdict_rule(estimate, expected):
+    sets = ["a", "b", "c"]
+    assert verdict(Contrast(sets, sets, Estimate(*estimate), None)) == expected
+    assert verdict(Contrast(sets, sets[:2], Estimate(*estimate), None)) == "open"
+
+
+def test_the_rule_of_agreement():
+    theirs = Printed(50.0, 3.0)
+    assert agreement(np.array([54.0, 56.0]), theirs) == "agrees"  # 5 points
+    assert agreement(np.array([58.0, 58.0]), theirs) == "higher"
+    assert agreement(np.array([42.0, 42.0]), theirs) == "lower"
+    assert agreement(np.array([0.0, 60.0, 60.0]), theirs) == "agrees"  # 10 points, but our runs vary by 35
+    assert agreement(np.array([58.0, 58.0]), Printed(50.0, 30.0)) == "agrees"  # or the paper's do
+
+
+def test_directions_are_compared_where_both_are_clear():
+    up, down, unclear = Estimate(3, 1, 5), Estimate(-3, -5, -1), Estimate(1, -1, 3)
+    assert direction(up, up) == direction(down, down) == "same"
+    assert direction(up, down) == "opposite"
+    assert direction(up, unclear) == direction(unclear, up) == direction(up, None) == "unclear"
+    assert direction(None, up) == "missing"
+
+
+def test_a_claim_about_cost_is_held_to_the_papers_overhead():
+    assert paper_overhead("tr") == pytest.approx(0.0392, abs=1e-4)
+    assert {f.verdict for f in judge(results(datasets=["antmaze-umaze-v0"]), DEAR) if f.claim.cost} == {"fails"}
+
+
+def test_figure_3_has_the_papers_panels_and_differences(claimed):
+    panels = figure_3(claimed)
+    assert [panel.title for panel in panels][:3] == ["TR", "Return", "Avg. reward"] and len(panels) == 10
+    bar = next(bar for bar in panels[0].rows if bar.name == "walker2d-medium-replay")
+    assert bar.ours == pytest.approx(-10, abs=3) and bar.low < bar.ours < bar.high
+    assert bar.paper == pytest.approx(36.14 - 77.83) and panels[0].clip == 20
+    assert next(bar for bar in panels[0].rows if bar.name == "antmaze-umaze").kind == "same"
+
+
+def test_the_numbers_of_figure_3_stand_in_a_table(claimed):
+    table = differences_table(figure_3(claimed))
+    line = next(line for line in table.lines if line.head == "walker2d-medium-replay")
+    assert line.cells[0].beside == "−41.7" and line.cells[0].text.startswith("−") and "[" in line.cells[0].text
+
+
+def test_figure_3_leaves_out_what_was_not_run():
+    bars = figure_3(results(datasets=["hopper-medium-v2"]))[0].rows
+    assert [bar.name for bar in bars if bar.ours is not None] == ["hopper-medium"]
+    assert all(bar.kind == "missing" for bar in bars if bar.ours is None)
+
+
+def test_table_4_follows_from_the_effects(claimed):
+    _, table = table_4(claimed)
+    kinds = {line.head: [cell.kind for cell in line.cells] for line in table.lines}
+    assert kinds["Sparse reward trajectories"] == ["helps", "helps", "hurts"]
+    assert kinds["Dense reward trajectories"] == ["hurts", "hurts", "helps"]
+    assert kinds["Many but not all high quality trajectories"][1] == "helps"
+    assert all(cell.beside.startswith("paper: ") for line in table.lines for cell in line.cells)

@@ -1,0 +1,158 @@
+"""The page for training without a simulator: figures against the data, curves, and no score."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tyro")
+
+from rewind.cli import main
+from rewind.evaluation import Diagnostics
+from rewind.report.diagnostics import FIGURES, NO_SCORE
+from rewind.report.train_metrics import POINTS, read_metrics
+
+from .browser import Browser, find_browser
+from .synthetic import write_train_folder
+
+
+def write_unplayed(path, name="mine", critic=True, steps=(10, 20)):
+    """A folder of `rewind train --env none`: two methods, two seeds, TD errors 0.1, 0.2 and 0.3, 0.4 at the end."""
+    write_train_folder(path)
+    results = json.loads((path / "results.json").read_text())
+    results["data"]["name"] = name
+    lines = []
+    for number, run in enumerate(results["runs"]):
+        del run["curve"]
+        ends = dict.fromkeys(FIGURES, 0.1 * (number + 1)) if critic else {"action_distance": 0.5}
+        run |= dict.fromkeys(FIGURES) | ends
+        for step in steps:
+            at = {"run": number, "name": run["name"], "step": step}
+            lines.append(at | {key: value and value * steps[-1] / step for key, value in run.items() if key in FIGURES})
+            lines.append(at | {"alive": True, "planning_delay": 0.0, "actor_loss": 1.0})
+            lines[-1] |= {"critic_loss": 2e-5, "q": 5e6} if critic else {}
+    (path / "results.json").write_text(json.dumps(results))
+    (path / "group-0").mkdir(exist_ok=True)
+    (path / "group-0" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def report(folder, *arguments):
+    """The Markdown and what the page's charts are drawn from."""
+    main(["report", str(folder), "--markdown", str(folder / "report.md"), *map(str, arguments)])
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    return (folder / "report.md").read_text(encoding="utf-8"), json.loads(
+        re.search(r'id="data">(.*?)</script>', page)[1]
+    )
+
+
+def test_every_diagnostic_has_its_words():
+    assert set(FIGURES) == {name for name in Diagnostics.__annotations__ if not name.endswith("rows")}
+
+
+def test_figures_are_means_of_the_seeds_with_their_interval_and_no_score_is_given(tmp_path):
+    told, _ = report(write_unplayed(tmp_path))
+    assert NO_SCORE in told and "mine, TD3+BC" in told and "Learning curves" not in told
+    assert "| Baseline | 0.15 [0.1, 0.2] | 0.15 [0.1, 0.2] |" in told
+    assert "| TR, β 0.5 | 0.35 [0.3, 0.4] |" in told and "TD error (small is good)" in told
+
+
+def test_critics_that_diverged_are_named_first(tmp_path):
+    told, _ = report(write_unplayed(tmp_path))
+    assert "diverged (" not in told and "| 2 | 0 | – |" in told  # nothing is known of older ones
+    results = json.loads((tmp_path / "results.json").read_text())
+    results["runs"][0] |= {"q": 5.0, "q_excess": 0.0}
+    results["runs"][2] |= {"q": 5e6, "q_excess": 40.0}
+    results["runs"][3] |= {"q": 5.0, "q_excess": 0.04}  # an error of estimation
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    told, _ = report(tmp_path)
+    notice = "1 of 4 critics diverged (mine, TD3+BC: TR, β 0.5): their Q is beyond what"
+    assert told.index(notice) < told.index(NO_SCORE)
+    assert "| 2 | 0 | 1 |" in told and "| 2 | 0 | 0 |" in told
+    for run in results["runs"]:
+        run["alive"] = False
+    results["command"]["agent"]["algorithm"] = "bc"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    told, _ = report(tmp_path)
+    assert "critics diverged (" not in told  # it has none
+
+
+def test_curves_have_every_figure_that_was_logged(tmp_path):
+    _, data = report(write_unplayed(tmp_path))
+    assert list(data["diagnostics"]) == [figure.label for figure in FIGURES.values()]
+    assert list(data["training"]) == ["critic loss", "q", "actor loss"]
+    baseline, tr = data["diagnostics"]["TD error"]["mine, TD3+BC"]
+    assert (baseline["label"], baseline["x"], baseline["y"], baseline["runs"]) == ("Baseline", [10, 20], [0.3, 0.15], 2)
+    assert tr["label"] == "TR, β 0.5" and tr["low"][-1] == pytest.approx(0.3)
+    assert data["training"]["critic loss"]["mine, TD3+BC"][0]["y"] == [2e-5, 2e-5]  # small numbers stay numbers
+
+
+def test_agents_without_a_critic_have_dashes_and_no_curves_of_it(tmp_path):
+    told, data = report(write_unplayed(tmp_path, critic=False))
+    assert "| Baseline | – | – | – | – | – | 0.5 [0.5, 0.5] | 2 | 0 | – |" in told
+    assert list(data["diagnostics"]) == ["Distance to actions"] and list(data["training"]) == ["actor loss"]
+
+
+def test_folders_side_by_side_are_told_apart_even_on_the_papers_data_sets(tmp_path):
+    write_unplayed(tmp_path / "a")
+    write_unplayed(tmp_path / "b", name="hopper-medium-v2")
+    told, data = report(tmp_path)
+    assert "**mine, TD3+BC**" in told and "**hopper-medium-v2, TD3+BC**" in told and "claims" not in told
+    assert list(data["diagnostics"]["TD bias"]) == ["mine, TD3+BC", "hopper-medium-v2, TD3+BC"]
+
+
+def test_what_was_played_is_scored_and_the_rest_is_named(tmp_path, capsys):
+    write_train_folder(tmp_path / "played")
+    write_unplayed(tmp_path / "unplayed")
+    told, data = report(tmp_path)
+    assert "| Score |" in told and "diagnostics" not in data
+    assert f"left out, trained without a simulator: {tmp_path / 'unplayed'}" in capsys.readouterr().err
+
+
+def test_without_its_metrics_a_folder_still_has_its_table(tmp_path):
+    (write_unplayed(tmp_path) / "group-0" / "metrics.jsonl").unlink()
+    told, data = report(tmp_path)
+    assert "| Baseline | 0.15 [0.1, 0.2] |" in told and data["diagnostics"] == data["training"] == {}
+
+
+def test_long_trainings_are_thinned_and_end_where_they_ended(tmp_path):
+    write_unplayed(tmp_path, steps=range(10, 10_010, 10))
+    steps, values = read_metrics(tmp_path)[0]["td_error"]
+    assert len(steps) == POINTS and steps[-1] == 10_000 and values[-1] == pytest.approx(0.1)
+    assert (np.diff(steps) == 50).all()
+
+
+def test_metrics_that_were_cut_are_named_with_their_line(tmp_path, capsys):
+    path = write_unplayed(tmp_path) / "group-0" / "metrics.jsonl"
+    path.write_text(path.read_text()[:-9])
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path)])
+    assert f"{path}, line 16, is no line of metrics" in capsys.readouterr().err
+
+
+def test_sections_go_into_a_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- report: diagnostics -->\n<!-- end of report -->\n")
+    report(write_unplayed(tmp_path / "run"), "--into", page)
+    assert "| TR, β 0.5 | 0.35 [0.3, 0.4] |" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(find_browser() is None, reason="there is no Chromium here")
+def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(tmp_path):
+    report(write_unplayed(tmp_path))
+    chart = '.panel[data-name="%s"]'
+    with Browser() as browser:
+        for width in (390, 1280):
+            browser.open(tmp_path / "report.html", width, 800, dark=width == 390, touch=width == 390)
+            assert browser.do("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+            assert (
+                browser.do("document.querySelectorAll('path.series').length") == 4
+            )  # two methods in each of two charts
+        choose = "(() => { const select = document.querySelector('%s [data-role=first]'); select.value = '%s';"
+        choose += " select.dispatchEvent(new Event('change')); })()"
+        browser.do(choose % (chart % "diagnostics", "Q minus returns"))
+        text = browser.do(f"document.querySelector('{chart % 'diagnostics'}').textContent")
+        assert "Against the data: Q minus returns, mine, TD3+BC" in text and "Baseline 0.15 [0.1, 0.2] (2 runs)" in text
+        assert "Baseline 0.00002" in browser.do(f"document.querySelector('{chart % 'training'} .legend').textContent")
+        assert browser.problems == []

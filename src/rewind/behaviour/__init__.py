@@ -1,1 +1,0 @@
-"""How data sets are made: behaviour policies, waypoint navigation, collection."""

@@ -1,0 +1,156 @@
+"""`rewind data`: which data sets there are, and how to get them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from rewind.cli.arguments import Positional, subcommand, tyro
+from rewind.cli.data_build import DataBuild
+from rewind.cli.data_cards import DataCards
+from rewind.data.catalogue import Entry, catalogue, entry, known_entry
+from rewind.data.originals import cache_folder, get, verify
+from rewind.errors import UsageError, unknown_name
+from rewind.files import write_json
+from rewind.rebuilt.orders import find_built
+from rewind.rebuilt.recipes import Recipe, find_recipe, recipes
+from rewind.table import table, text
+
+
+@dataclass
+class DataList:
+    """List the published data sets, and those that Rewind builds itself."""
+
+    suite: str | None = None
+    """Only this suite: mujoco, antmaze, adroit or pointmaze."""
+    json: Path | None = None
+    """Also write the list to this file, with every figure of every set."""
+
+    def run(self) -> None:
+        suites = {"pointmaze", *(known.suite for known in catalogue().values())}
+        if self.suite is not None and self.suite not in suites:
+            raise unknown_name("suite", self.suite, suites)
+        chosen = [known for known in catalogue().values() if self.suite in (None, known.suite)]
+        made = [recipe for recipe in recipes().values() if self.suite in (None, _suite(recipe))]
+        sections = {"published": [_row(known) for known in chosen], "rebuilt": [_made_row(recipe) for recipe in made]}
+        for title, rows in sections.items():
+            if rows:
+                here = sum(row["here"] for row in rows)
+                print(f"{table(rows)}\n\n{len(rows)} {title} data sets, {here} of them in {cache_folder()}\n")
+        if self.json is not None:
+            rebuilt = [_made_figures(recipe) for recipe in made]
+            write_json(self.json, {"sets": [_figures(known) for known in chosen], "rebuilt": rebuilt})
+
+
+@dataclass
+class DataInfo:
+    """Show everything that is known of one data set, and the paper's settings for it."""
+
+    name: Positional[str]
+    """The data set, for example hopper-medium-v2 or rewind/hopper-medium-v0."""
+    json: Path | None = None
+    """Also write it to this file."""
+
+    def run(self) -> None:
+        rebuilt = self.name.startswith("rewind/")
+        figures = _made_figures(find_recipe(self.name)) if rebuilt else _figures(entry(self.name))
+        flat = {}
+        for key, value in figures.items():
+            inner = value if isinstance(value, dict) else {"": value}
+            flat.update({f"{key}.{sub}" if sub else key: text(item) for sub, item in inner.items()})
+        width = max(map(len, flat))
+        print("\n".join(f"{key:{width}}  {value}" for key, value in flat.items()))
+        if self.json is not None:
+            write_json(self.json, figures)
+
+
+@dataclass
+class DataGet:
+    """Bring the published file of a data set into the cache folder ($REWIND_DATA, or ~/.rewind/data)."""
+
+    name: Positional[str]
+    """The data set, for example hopper-medium-v2."""
+    source: Annotated[
+        Path | None, tyro.conf.arg(name="from", help="Take the file from here instead of the network.")
+    ] = None
+    mirror: str | None = None
+    """Download it from below this base address; default $REWIND_MIRROR, then where it was published."""
+    json: Path | None = None
+    """Also write path, size and digest to this file."""
+
+    def run(self) -> None:
+        if self.name in recipes():
+            raise UsageError(f"{self.name} is not published but made here: rewind data build {self.name}")
+        path = get(self.name, source=self.source, mirror=self.mirror)
+        record = {"name": self.name, "path": str(path), **verify(self.name)}
+        record.pop("modified_ns", None)
+        print("\n".join(f"{key:6}  {text(value)}" for key, value in record.items()))
+        if self.json is not None:
+            write_json(self.json, record)
+
+
+@dataclass
+class Data:
+    """Data sets: what is known, what is here, how to get it."""
+
+    command: (
+        Annotated[DataList, subcommand("list")]
+        | Annotated[DataInfo, subcommand("info")]
+        | Annotated[DataGet, subcommand("get")]
+        | Annotated[DataBuild, subcommand("build")]
+        | Annotated[DataCards, subcommand("cards")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
+def _here(known: Entry) -> bool:
+    return (cache_folder() / known.file).is_file()
+
+
+def _figures(known: Entry) -> dict[str, Any]:
+    return {**asdict(known), "here": _here(known)}
+
+
+def _row(known: Entry) -> dict[str, Any]:
+    return {
+        "name": known.name,
+        "rewards": known.label,
+        "episodes": known.episodes,
+        "horizon": known.horizon,
+        "evaluated on": known.environment,
+        "beta": known.beta,
+        "alpha": known.td3_bc.alpha,
+        "paper": known.paper,
+        "here": _here(known),
+    }
+
+
+def _suite(recipe: Recipe) -> str:
+    known = known_entry(recipe.name)
+    return "pointmaze" if known is None else known.suite
+
+
+def _made_figures(recipe: Recipe) -> dict[str, Any]:
+    known = known_entry(recipe.name)
+    own = {**asdict(recipe), "bears the name of": None if known is None else known.name, "here": _built(recipe)}
+    return (
+        own if known is None else {**own, "beta": known.beta, "td3_bc": asdict(known.td3_bc), "iql": asdict(known.iql)}
+    )
+
+
+def _made_row(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "name": recipe.name,
+        "made by": ", ".join(recipe.policies),
+        "transitions": recipe.size,
+        "horizon": recipe.horizon,
+        "evaluated on": recipe.environment,
+        "here": _built(recipe),
+    }
+
+
+def _built(recipe: Recipe) -> bool:
+    return bool(find_built(recipe.name))

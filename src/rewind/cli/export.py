@@ -1,0 +1,27 @@
+"""`rewind export`: a trained policy for other programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.cli.arguments import Positional
+from rewind.policy import load_policy
+
+
+@dataclass
+class Export:
+    """Write a trained policy for other programs."""
+
+    policy: Positional[Path]
+    """Its folder, such as runs/hopper/policies/000."""
+    onnx: Path
+    """The ONNX file to write."""
+
+    def run(self) -> None:
+        from rewind.integrations.onnx_export import export_onnx
+
+        policy = load_policy(self.policy)
+        export_onnx(policy, self.onnx)
+        print(f"wrote {self.onnx}: observations (rows, {policy.observation_size}) -> ", end="")
+        print(f"actions (rows, {policy.action_size}), float32")

@@ -1,0 +1,101 @@
+"""The command `rewind`: finds the commands of all installed packages, runs one, prints errors as one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import entry_points
+from typing import Annotated, Any, Union
+
+import rewind
+from rewind.cli.arguments import parse, subcommand
+from rewind.cli.data import Data
+from rewind.cli.demo import Demo
+from rewind.cli.export import Export
+from rewind.cli.inspect import Inspect
+from rewind.cli.mazes import Mazes
+from rewind.cli.report import Report
+from rewind.cli.sweeps import Sweeps
+from rewind.cli.toy import Toy
+from rewind.cli.train import Train
+from rewind.cli.watch import Watch
+from rewind.errors import MissingExtra, RewindError
+
+GROUP = "rewind.commands"  # entry points of other packages: a name, and a dataclass with a method `run`
+OWN: Mapping[str, Any] = {
+    "demo": Demo,
+    "train": Train,
+    "watch": Watch,
+    "export": Export,
+    "report": Report,
+    "inspect": Inspect,
+    "data": Data,
+    "toy": Toy,
+    "sweeps": Sweeps,
+    "mazes": Mazes,
+}
+LAB = ("paper", "bench", "behaviour")  # commands of rewind-lab
+
+
+def find_commands() -> dict[str, Any]:
+    """Rewind's commands, then those of other packages."""
+    return {**OWN, **{point.name: point.load() for point in entry_points(group=GROUP)}}
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """What the library warns of is one line on stderr, once, without the place in our code where it was noticed."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if category is not UserWarning:
+                usual(message, category, *where, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                print(f"rewind: {message}", file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
+
+
+def _chosen(arguments: list[str], commands: Mapping[str, Any]) -> Any:
+    if arguments and arguments[0] in LAB and arguments[0] not in commands:
+        raise MissingExtra(
+            f"`rewind {arguments[0]}` is part of the lab, which is not installed: pip install rewind-lab, or "
+            "pip install -e lab in a checkout"
+        )
+    kinds = tuple(Annotated[kind, subcommand(name)] for name, kind in commands.items())
+    return parse(Union[kinds], arguments)  # noqa: UP007  made while running
+
+
+def main(arguments: list[str] | None = None, commands: Mapping[str, Any] | None = None) -> None:
+    """Run one command. An error of Rewind is one line on stderr and an exit status, mostly 2.
+
+    commands: by name; default: all that are installed
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments in (["--version"], ["-V"]):
+        print(f"rewind {rewind.__version__}")
+        return
+    try:
+        with plain_warnings():
+            _chosen(arguments, find_commands() if commands is None else commands).run()
+    except RewindError as error:
+        print(f"rewind: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:  # a file that cannot be read or written
+        if error.filename is None:
+            raise
+        print(f"rewind: {error.filename}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("rewind: stopped", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,21 @@
+"""`rewind mazes`: pictures of the mazes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.envs.mazes import MAZES
+from rewind.report.maze_plot import draw_mazes
+
+
+@dataclass
+class Mazes:
+    """Draw the mazes from above: for evaluation and for data, with AntMaze's goals."""
+
+    out: Path = Path("mazes")
+    """Folder for maze_umaze.png and the others."""
+
+    def run(self) -> None:
+        for path in draw_mazes(MAZES.values(), self.out):
+            print(f"wrote {path}")

@@ -1,0 +1,34 @@
+"""`rewind sweeps`: a picture of backward sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.demos.sweeps_plot import draw_sweeps, example
+from rewind.errors import UsageError
+from rewind.memory import TrajectoryReplay
+
+
+@dataclass
+class Sweeps:
+    """Draw backward sweeps: five small trajectories, and what a memory plays of them."""
+
+    out: Path = Path("sweeps")
+    """Folder for sweeps.png and sweeps.svg."""
+    slots: int = 3
+    """Slots of the batch."""
+    steps: int = 12
+    """Updates to draw."""
+    priority: str = "uniform"
+    """How the memory ranks trajectories: uniform, or one of the priorities by rewards, such as return."""
+    seed: int = 3
+    """Of the memory."""
+
+    def run(self) -> None:
+        memory = TrajectoryReplay(self.priority, seed=self.seed)
+        memory.load_offline_dataset(example())
+        if memory.dynamic:
+            raise UsageError(f"priority {self.priority} ranks by the critics' uncertainty, and nothing is learned here")
+        for path in draw_sweeps(memory, self.steps, self.slots, self.out):
+            print(f"wrote {path}")

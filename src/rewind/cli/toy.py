@@ -1,0 +1,149 @@
+"""`rewind toy`: what it takes, and what it prints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, Curve, ToyResult, learn
+from rewind.files import write_json
+
+
+@dataclass
+class Toy:
+    """The paper's motivating example: four ways to sample three trajectories, learned by tabular Q-learning."""
+
+    seeds: int = 50
+    """How many runs of each sampler."""
+    updates: int | None = None
+    """Updates per run, one transition each; default 300 / learning rate, enough for the slowest sampler."""
+    learning_rate: float = 1.0
+    """Share of the TD error an update takes over. Nothing here is random but the order, so 1 loses nothing: one update
+    in the right order is exact. The smaller it is, the less the order matters (docs/toy.md)."""
+    seed: int = 0
+    """Where the random streams of all runs come from."""
+    out: Path = Path("toy")
+    """Folder for the pictures."""
+    plots: bool = True
+    """Draw the two curves and the three trajectories, as PNG and SVG."""
+    json: Path | None = None
+    """Also write all figures to this file, curves included."""
+
+    def run(self) -> None:
+        # A learning rate that makes no sense is for `learn` to refuse.
+        usual = max(1, round(300 / max(self.learning_rate, 1e-3)))
+        updates = usual if self.updates is None else self.updates
+        result = learn(seeds=self.seeds, updates=updates, learning_rate=self.learning_rate, seed=self.seed)
+        print(table(result))
+        print(f"\n{finding(result)}")
+        if self.plots:
+            from rewind.demos.toy_plots import draw_toy
+
+            for path in draw_toy(result, self.out):
+                print(f"wrote {path}")
+        if self.json is not None:
+            write_json(self.json, figures(result))
+            print(f"wrote {self.json}")
+
+
+def figures(result: ToyResult) -> dict[str, Any]:
+    """Everything that was measured, under stable keys; None where a number does not exist."""
+    return {
+        "discount": DISCOUNT,
+        "learning_rate": result.learning_rate,
+        "updates": result.updates,
+        "seeds": result.seeds,
+        "seed": result.seed,
+        "share_of_oracle": SHARE,
+        "rewards": {
+            rewards: {
+                "oracle": curves["uni_state"].oracle,
+                "trajectories": [list(steps) for steps in REWARDS[rewards]],
+                "samplers": {name: _curve_figures(curve) for name, curve in curves.items()},
+            }
+            for rewards, curves in result.curves.items()
+        },
+    }
+
+
+def _curve_figures(curve: Curve) -> dict[str, Any]:
+    needed = curve.needed
+    reached = needed[np.isfinite(needed)]
+    return {
+        "updates_needed": {
+            "mean": float(reached.mean()) if reached.size else None,  # over the seeds that got there
+            "std": float(reached.std()) if reached.size else None,
+            "median": _finite(float(np.median(needed))),  # over all seeds
+            "reached": len(reached),
+            "per_seed": [_finite(float(count)) for count in needed],
+        },
+        "final": {"mean": float(curve.values[-1].mean()), "std": float(curve.values[-1].std())},
+        "curve": {"mean": curve.values.mean(axis=1).tolist(), "std": curve.values.std(axis=1).tolist()},
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def table(result: ToyResult) -> str:
+    """Updates until 95% of the oracle, and where the value of s0 ended, sampler by sampler."""
+    lines = [
+        f"max Q(s0, a): updates to {SHARE:.0%} of the oracle, {result.seeds} seeds of {result.updates:,} updates, "
+        f"learning rate {result.learning_rate:g}",
+        "",
+        "rewards  sampler        mean +- std     median  reached  final +- std   oracle",
+    ]
+    for rewards, chosen in figures(result)["rewards"].items():
+        for name, entry in chosen["samplers"].items():
+            needed, final = entry["updates_needed"], entry["final"]
+            lines.append(
+                f"{rewards:7}  {name:10}  {_number(needed['mean'])} +- {_number(needed['std']).strip():5}  "
+                f"{_number(needed['median'])}  {needed['reached']:>7}   {final['mean']:.2f} +- {final['std']:.2f}  "
+                f"{chosen['oracle']:7.2f}"
+            )
+    return "\n".join(lines)
+
+
+def _number(number: float | None) -> str:
+    return f"{'-' if number is None else f'{number:.1f}':>7}"
+
+
+def finding(result: ToyResult) -> str:
+    """What was found, whether it agrees with the paper or not."""
+    curves = result.curves
+    if any(np.isinf(curve.needed).any() for chosen in curves.values() for curve in chosen.values()):
+        return "Not every run got there, so the samplers cannot be compared by it; give more updates."
+    fast = [
+        f"{name} {' and '.join(f'{_speed(curves[rewards], name):.1f}' for rewards in curves)}"
+        for name in ("prio_state", "uni_traj", "prio_traj")
+    ]
+    leads = {rewards: _lead(chosen) for rewards, chosen in curves.items()}
+    larger = "larger" if leads["sparse"] > leads["dense"] else "not larger"
+    return (
+        f"Times as fast as uni_state, on {' and '.join(curves)} rewards: {', '.join(fast)}.\n"
+        f"The paper's order, prio_traj before uni_traj before sampling transitions, "
+        f"{' and '.join(_verdict(*chosen) for chosen in curves.items())}.\n"
+        f"Averaged over all updates uni_traj is ahead of uni_state by "
+        f"{' and '.join(f'{lead:.0%}' for lead in leads.values())} of the oracle: {larger} on sparse rewards.\n"
+        "All of this depends on the learning rate: the smaller it is, the less the order matters (docs/toy.md)."
+    )
+
+
+def _speed(curves: dict[str, Curve], name: str) -> float:
+    return float(curves["uni_state"].needed.mean() / curves[name].needed.mean())
+
+
+def _lead(curves: dict[str, Curve]) -> float:
+    return float((curves["uni_traj"].values.mean() - curves["uni_state"].values.mean()) / curves["uni_traj"].oracle)
+
+
+def _verdict(rewards: str, curves: dict[str, Curve]) -> str:
+    order = sorted(curves, key=lambda name: float(curves[name].needed.mean()))
+    if order[:2] == ["prio_traj", "uni_traj"]:
+        return f"holds on {rewards} rewards"
+    return f"does not hold on {rewards} rewards ({' before '.join(order)})"

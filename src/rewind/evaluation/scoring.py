@@ -1,0 +1,217 @@
+"""What runs are judged by while they are trained: episodes in a simulator, or the data where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.agents.networks import value
+from rewind.data import Trajectories
+from rewind.envs import make
+from rewind.errors import DataError, UsageError
+from rewind.evaluation.diagnose import Diagnostics, diagnose
+from rewind.evaluation.evaluate import Act, Evaluator
+from rewind.evaluation.player import CannotPlay, Networks, Player, summary
+from rewind.progress import say
+from rewind.training.engine import to_host
+from rewind.training.evaluations import Evaluate, EvaluateLater, Figures, Order, can_wait
+from rewind.training.group import Group
+from rewind.training.policies import layers
+from rewind.training.spec import Run
+
+Array = NDArray[Any]
+Rows = Sequence[int]  # of runs in their group
+DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
+
+
+class Scorer:
+    """Plays `episodes` episodes of all runs of a group together, with one policy call per step.
+
+    Runs of the same seed, whatever their sampler, play the same episodes; each evaluation plays new ones.
+
+    environment: of all runs, or of each one by its number; an order has its own
+    seed: where the episodes come from, along with a run's own seed and the step
+    """
+
+    def __init__(self, environment: str | Sequence[str], episodes: int, seed: int = 0) -> None:
+        self.environment, self.episodes, self.seed = environment, episodes, seed
+        self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
+        self._player: Player | None = Player()  # where orders are played, while that can be
+
+    def check(self, data: Trajectories) -> None:
+        """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
+        assert isinstance(self.environment, str)
+        env = make(self.environment, 1)
+        env.close()
+        for what, array in (("observation", data.observations), ("action", data.actions)):
+            shape = getattr(env, f"single_{what}_space").shape
+            if shape != array.shape[1:]:
+                raise DataError(
+                    f"{self.environment} has {what}s of shape {shape}, the data of {array.shape[1:]}: "
+                    "choose the environment the data comes from"
+                )
+
+    def __call__(self, group: Group, step: int) -> Figures:
+        """The mean score and return of each run, and what is needed to play the episodes again."""
+        seeds = self._seeds(group, step)
+        return self._figures(self._environments(group), seeds, lambda rows: acting(group, rows), self._play)
+
+    def order(self, group: Group, step: int) -> Order | None:
+        """The same as data; None where policies act in a way of their own."""
+        networks = networks_of(group)
+        if networks is None:
+            return None
+        about = {"step": step, "numbers": group.numbers, "episodes": self.episodes}
+        about |= {"seeds": self._seeds(group, step), "environments": self._environments(group)}
+        return {**{name: np.array(value) for name, value in about.items()}, **networks.arrays()}
+
+    def play(self, order: Order) -> Figures:
+        """On an accelerator's host in a process of its own, so that training goes on meanwhile."""
+        if order["episodes"] != self.episodes:
+            left, step = int(order["episodes"]), int(order["step"])
+            raise UsageError(f"step {step:,} was to be evaluated with {left} episodes, not {self.episodes}: go on so")
+        play = self._play_elsewhere if can_wait(self) else self._play
+        return self._figures(order["environments"].tolist(), order["seeds"], Networks.from_arrays(order).of, play)
+
+    def _figures(
+        self,
+        environments: Sequence[str],
+        seeds: Array,
+        policies: Callable[[Rows], Any],
+        play: Callable[[str, Any, list[int]], Figures],
+    ) -> Figures:
+        """Play the runs of one environment after those of another.
+
+        environments, seeds: of each run
+        policies: of some runs, by their rows
+        """
+        figures = {"episodes": np.full(len(seeds), self.episodes), "evaluation_seed": seeds}
+        for environment in dict.fromkeys(environments):
+            rows = [row for row, own in enumerate(environments) if own == environment]
+            for name, values in play(environment, policies(rows), seeds[rows].tolist()).items():
+                figures.setdefault(name, np.empty(len(seeds)))[rows] = values
+        return figures
+
+    def _environments(self, group: Group) -> list[str]:
+        """Of each run of the group."""
+        if isinstance(self.environment, str):
+            return [self.environment] * len(group.runs)
+        return [self.environment[number] for number in group.numbers]
+
+    def _seeds(self, group: Group, step: int) -> Array:
+        return np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
+
+    def _play_elsewhere(self, environment: str, networks: Networks, seeds: list[int]) -> Figures:
+        if self._player is not None:
+            try:
+                return self._player(environment, self.episodes, networks, seeds)
+            except CannotPlay as error:
+                say(f"rewind: evaluations are played in this process: {error}")
+                self._player = None
+        return self._play(environment, networks, seeds)
+
+    def _play(self, environment: str, act: Act, seeds: list[int]) -> Figures:
+        key = (environment, len(seeds))
+        if key not in self._evaluators:
+            self._evaluators[key] = Evaluator(*key, self.episodes)
+        return summary(self._evaluators[key], act, seeds)
+
+
+def acting(group: Group, rows: Rows | None = None) -> Act:
+    """Policies of a group as they are now, for an `Evaluator`: one call for all these runs."""
+    chosen = np.arange(len(group.runs)) if rows is None else np.array(rows)
+    policies = group.policies()
+    agents = group.engine.agents
+    if len(chosen) < len(group.runs):
+        agents, policies = jax.tree.map(lambda leaf: leaf[chosen], (agents, policies))
+    normaliser = group.normaliser(chosen)
+
+    def act(observations: Array) -> Any:
+        return group.engine.act(policies, normaliser(observations).astype(np.float32), agents)
+
+    return act
+
+
+def networks_of(group: Group) -> Networks | None:
+    """The policies of a group as they are now.
+
+    None where they act in another way than those of this package, max_action * tanh(network).
+    """
+    engine, (mean, scale) = group.engine, group.normaliser()
+    agent: Any = engine.agent
+    if not type(agent).act.__module__.startswith("rewind.agents."):
+        return None
+    max_action = np.array([getattr(run.agent, "max_action", 1.0) for run in group.runs], np.float32)
+    weights, biases = layers(to_host(group.policies()), agent.action_size)
+    return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None])
+
+
+def episode_seed(seed: int, run_seed: int, step: int) -> int:
+    """One seed for the episodes of a run at a step."""
+    return int(np.random.SeedSequence([seed, run_seed, step]).generate_state(1)[0])
+
+
+def diagnosed(group: Group, step: int) -> Figures:
+    """Critics and policies held against the data (`rewind.envs.diagnose`); for when there is no simulator."""
+    found = [_diagnose(group, at, run) for at, run in enumerate(group.runs)]
+    return {name: np.array([one[name] for one in found]) for name in DIAGNOSED}
+
+
+def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
+    data, normaliser, _ = group.sources[at]
+    policy = jax.tree.map(lambda leaf: leaf[at], group.policies())
+
+    def act(observations: Array) -> Any:
+        return run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32))
+
+    discount = float(getattr(run.agent, "discount", 0.99))
+    return asdict(diagnose(critic_of(group, at), act, data, discount, possible=group.possible[at]))
+
+
+def critic_of(group: Group, at: int) -> Callable[[Array, Array], Any]:
+    """Q(s, a) of one run as it is now, the mean of its critics, (rows,); NaN for an agent without critics."""
+    state, normaliser = group.engine.state, group.sources[at].normaliser
+    critics = jax.tree.map(lambda leaf: leaf[at], state.critics.params) if hasattr(state, "critics") else None
+
+    def q(observations: Array, actions: Array) -> Any:
+        if critics is None:
+            return np.full(len(observations), np.nan)
+        states = jnp.asarray(normaliser(observations), jnp.float32)
+        return value(critics, states, jnp.asarray(actions, jnp.float32)).mean(0)
+
+    return q
+
+
+class Telling:
+    """A judge that says a line for every evaluation: the mean score of each variant.
+
+    names: of the variants, one for each run
+    """
+
+    def __init__(self, judge: Evaluate, names: Sequence[str]) -> None:
+        self.judge, self.names = judge, names
+
+    def __call__(self, group: Group, step: int) -> Figures:
+        return self._tell(group.numbers, step, self.judge(group, step))
+
+    def order(self, group: Group, step: int) -> Order | None:
+        return self.judge.order(group, step) if isinstance(self.judge, EvaluateLater) else None
+
+    def play(self, order: Order) -> Figures:
+        assert isinstance(self.judge, EvaluateLater)
+        return self._tell(order["numbers"].tolist(), int(order["step"]), self.judge.play(order))
+
+    def _tell(self, numbers: Sequence[int], step: int, figures: Figures) -> Figures:
+        if "score" in figures:
+            grouped: dict[str, list[float]] = {}
+            for at, number in enumerate(numbers):
+                grouped.setdefault(self.names[number], []).append(float(figures["score"][at]))
+            told = "   ".join(f"{name} {np.mean(values):5.1f}" for name, values in grouped.items())
+            say(f"step {step:>9,}   {told}")
+        return figures

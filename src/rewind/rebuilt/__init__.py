@@ -1,0 +1,1 @@
+"""Data sets made on the spot: recipes, players, the policies that ship with the package."""

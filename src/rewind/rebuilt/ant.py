@@ -1,0 +1,124 @@
+"""An ant that walks to waypoints: how D4RL's AntMaze data was steered, and the task such a walker is trained on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from rewind.envs.ant_model import CELL
+from rewind.envs.antmaze import REACHED, AntMaze
+from rewind.envs.mazes import Maze, find_maze
+from rewind.envs.vector import unbounded
+from rewind.rebuilt.waypoints import NEIGHBOURS, distances
+
+Array = NDArray[Any]
+WAYPOINT_SCALE = 10.0  # what the walker sees of a waypoint: the unit vector to it, this long
+NOISE = 0.2  # standard deviation of what is added to each action, in training as in the recipe
+CRUISE = 1.5  # metres a second that are worth walking: a faster ant falls over more often
+
+
+class AntNavigator:
+    """D4RL's waypoint rule: where each ant heads next, drawn anew at every step.
+
+    A waypoint is the centre of the next cell on the shortest way, plus uniform(0, 1) on each axis; the goal itself
+    once that cell is the goal's. The cell an ant is in runs from centre to centre, so it may turn out to be a wall:
+    the way then leads through a free neighbour.
+    """
+
+    def __init__(self, maze: str | Maze) -> None:
+        self.maze = find_maze(maze)
+
+    @cached_property
+    def _next(self) -> Array:
+        """(rows, columns of the goal, rows, columns of the ant, 2): the next cell."""
+        rows, columns = self.maze.walls.shape
+        table = np.zeros((rows, columns, rows, columns, 2), np.int64)
+        for goal in self.maze.passable:
+            away = distances(self.maze, tuple(goal))
+            for here in np.ndindex(rows, columns):
+                around = [(here[0] + row, here[1] + column) for row, column in NEIGHBOURS]
+                inside = [cell for cell in around if 0 <= cell[0] < rows and 0 <= cell[1] < columns]
+                best = min(inside, key=lambda cell: away[cell])
+                table[tuple(goal)][here] = best if away[best] < away[here] else here
+        return table
+
+    def cells(self, positions: Array) -> Array:
+        """(n, 2) x and y -> (n, 2) rows and columns, within the maze."""
+        cells = (1 + np.maximum(positions, 1e-4) / CELL).astype(np.int64)[:, ::-1]
+        # D4RL counts from 1 because all of its mazes start at row 1, column 1
+        within: Array = np.minimum(cells - 1 + self.maze.start, np.array(self.maze.walls.shape) - 1)
+        return within
+
+    def waypoints(self, positions: Array, goals: Array, jitter: Array) -> Array:
+        """(n, 2) x and y to head for.
+
+        positions, goals: (n, 2) x and y
+        jitter: (n, 2) from uniform(0, 1)
+        """
+        here, there = self.cells(positions), self.cells(goals)
+        ahead = self._next[there[:, 0], there[:, 1], here[:, 0], here[:, 1]]
+        arrived = (ahead == there).all(axis=1, keepdims=True)
+        return np.where(arrived, goals, self.maze.centres(ahead, CELL) + jitter)
+
+
+def walker_observations(observations: Array, waypoints: Array) -> Array:
+    """(n, 29): what the walker sees: all of AntMaze's observation but x and y, and where to go."""
+    towards = waypoints - observations[:, :2]
+    unit = towards / np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-8)
+    return np.concatenate((observations[:, 2:], WAYPOINT_SCALE * unit), axis=1)
+
+
+def uprightness(observations: Array) -> Array:
+    """(n,) how far the torso points up: 1 standing, -1 on its back."""
+    up: Array = 1.0 - 2.0 * (observations[:, 4] ** 2 + observations[:, 5] ** 2)
+    return up
+
+
+class AntWalk(AntMaze):
+    """The task of the walker: from goal to goal through a maze, with the noise its data will have.
+
+    Reward: metres a second towards the waypoint, up to `CRUISE`. An episode ends when the ant lies on its back.
+    """
+
+    def __init__(self, num_envs: int = 1, maze: str = "large-data", max_episode_steps: int = 1000, **options: Any):
+        self.navigator = AntNavigator(maze)
+        super().__init__(
+            num_envs, maze, start="anywhere", max_episode_steps=max_episode_steps,
+            autoreset_mode=AutoresetMode.DISABLED, **options,
+        )  # fmt: skip
+        self.single_observation_space = unbounded(29)
+        self._waypoints = np.zeros((num_envs, 2))
+
+    def _begin(self, ids: Array, seeded: Array) -> None:
+        super()._begin(ids, seeded)
+        self._new_goals(ids)
+        self._head(ids)
+
+    def _advance(self, actions: Array, ids: Array | None) -> tuple[Array, Array]:
+        before = self.qpos[:, :2].copy()
+        towards = self._waypoints - before
+        towards /= np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-8)
+        noise = NOISE * self.streams[0].standard_normal(actions.shape)
+        super()._advance(np.clip(actions + noise, -1.0, 1.0), ids)
+        speed = ((self.qpos[:, :2] - before) * towards).sum(axis=1) / self.dt
+        arrived = np.linalg.norm(self.qpos[:, :2] - self.goals, axis=1) <= REACHED
+        self._new_goals(np.flatnonzero(arrived))
+        self._head(np.arange(self.num_envs))
+        return np.minimum(speed, CRUISE), uprightness(self.qpos) < 0.0
+
+    def _new_goals(self, ids: Array) -> None:
+        for index in ids:
+            cell = self.maze.passable[self.streams[index].integers(len(self.maze.passable))]
+            offset = self.streams[index].uniform(0.0, 1.0, 2)
+            self.goals[index] = np.maximum(self.maze.centres(cell, CELL) + offset, 0.0)
+
+    def _head(self, ids: Array) -> None:
+        jitter = self.streams[0].uniform(0.0, 1.0, (len(ids), 2))
+        self._waypoints[ids] = self.navigator.waypoints(self.qpos[ids, :2], self.goals[ids], jitter)
+
+    def _observe(self) -> Array:
+        return walker_observations(super()._observe(), self._waypoints)

@@ -1,0 +1,150 @@
+"""What is asked for: a recipe, a size, a seed, policies; and the file in the cache that answers it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rewind.data.originals import cache_folder
+from rewind.errors import DataError, UsageError
+from rewind.rebuilt.policy import load_behaviour
+from rewind.rebuilt.recipes import GIVEN, RANDOM, STEER, VERSION, Recipe, find_recipe
+
+POLICIES = Path(__file__).parent / "policies"  # those that ship in the package
+
+
+@dataclass(frozen=True)
+class PartOrder:
+    """What one policy contributes.
+
+    name: of the policy
+    path: its file, None where it needs none
+    digest: SHA-256 of the file
+    size: transitions
+    meta: what the file says of itself
+    """
+
+    name: str
+    path: Path | None
+    digest: str | None
+    size: int
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A data set to be built."""
+
+    recipe: Recipe
+    seed: int
+    parts: tuple[PartOrder, ...]
+
+    @property
+    def key(self) -> str:
+        """Tells this data from all other data."""
+        policies = [(part.name, part.digest, part.size) for part in self.parts]
+        what = json.dumps([VERSION, asdict(self.recipe), self.seed, policies])
+        return hashlib.blake2b(what.encode(), digest_size=6).hexdigest()
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept."""
+        return cache_folder() / f"{file_stem(self.recipe.name)}-n{self.recipe.size}-s{self.seed}-{self.key}.npz"
+
+    def notes(self) -> dict[str, Any]:
+        """How it is made, to be recorded with it."""
+        policies = [
+            {"name": part.name, "sha256": part.digest, "transitions": part.size, "meta": dict(part.meta)}
+            for part in self.parts
+            if part.size
+        ]
+        return {"recipe_version": VERSION, "recipe": asdict(self.recipe), "seed": self.seed, "policies": policies}
+
+
+def file_stem(name: str) -> str:
+    """rewind/hopper-medium-v0 -> rewind-hopper-medium-v0"""
+    return name.replace("/", "-")
+
+
+def make_order(
+    name: str,
+    size: int | None = None,
+    seed: int = 0,
+    policy: str | os.PathLike[str] | None = None,
+    keep_going: bool = False,
+) -> Order:
+    """Check what is asked for.
+
+    size: transitions; default: the recipe's
+    policy: a file to use instead of the shipped one; where several policies play, there is no such choice
+    keep_going: in mazes, play on after an episode's own goal, to the horizon
+    """
+    recipe = find_recipe(name)
+    if size is not None:
+        if size < 1:
+            raise UsageError(f"size is {size}; expected at least 1 transition")
+        recipe = replace(recipe, size=size)
+    if seed < 0:
+        raise UsageError(f"seed is {seed}; expected 0 or more")
+    if keep_going:
+        if recipe.maze is None:
+            raise UsageError(f"keep_going is for mazes; {name} has no goals of its own")
+        recipe = replace(recipe, maze=replace(recipe.maze, stop=False))
+    files = _files(recipe, None if policy is None else Path(policy))
+    shares = [recipe.size * (index + 1) // len(files) for index in range(len(files))]
+    sizes = [share - before for share, before in zip(shares, [0, *shares[:-1]], strict=True)]
+    parts = [_part(label, path, part) for (label, path), part in zip(files, sizes, strict=True)]
+    return Order(recipe, seed, tuple(parts))
+
+
+def find_built(name: str) -> list[Path]:
+    """The files of a data set of full size and seed 0 that are there: one, or none, or one for each policy given."""
+    recipe = find_recipe(name)
+    if recipe.policies == (GIVEN,):
+        return sorted(cache_folder().glob(f"{file_stem(name)}-n{recipe.size}-s0-*.npz"))
+    try:
+        path = make_order(name).path
+    except DataError:  # its policies are not there
+        return []
+    return [path] if path.is_file() else []
+
+
+def _part(name: str, path: Path | None, size: int) -> PartOrder:
+    if path is None:
+        return PartOrder(name, None, None, size)
+    policy = load_behaviour(path)
+    return PartOrder(name, path, policy.digest, size, policy.meta)
+
+
+def _files(recipe: Recipe, given: Path | None) -> Sequence[tuple[str, Path | None]]:
+    """Names and files of the policies, in the order in which they play."""
+    if given is not None:
+        if len(recipe.policies) > 1 or recipe.policies[0] in (RANDOM, STEER) or "*" in recipe.policies[0]:
+            raise UsageError(f"{recipe.name} is made by {', '.join(recipe.policies)}: it takes no --policy")
+        return [(given.stem, given.resolve())]
+    found: list[tuple[str, Path | None]] = []
+    for name in recipe.policies:
+        if name == GIVEN:
+            raise UsageError(
+                f"no policy for {recipe.name} comes with Rewind: give one with --policy FILE (docs/rebuilt_data.md)"
+            )
+        if name in (RANDOM, STEER):
+            found.append((name, None))
+            continue
+        paths = sorted(POLICIES.glob(f"{name}.npz"), key=_number) if "*" in name else [POLICIES / f"{name}.npz"]
+        missing = [path for path in paths if not path.is_file()]
+        if missing or not paths:
+            raise DataError(f"{recipe.name} needs the policy {POLICIES / name}.npz, which is not there")
+        found += [(path.stem, path.resolve()) for path in paths]
+    return found
+
+
+def _number(path: Path) -> int:
+    """hopper-replay-10 comes after hopper-replay-9."""
+    number = path.stem.rpartition("-")[2]
+    return int(number) if number.isdigit() else -1

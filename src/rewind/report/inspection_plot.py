@@ -1,0 +1,108 @@
+"""The picture of `rewind inspect`: lengths, returns, and how the metrics rank the trajectories."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rewind.data.trajectories import Trajectories
+from rewind.errors import UsageError, require
+from rewind.files import whole_file
+from rewind.report.inspection import QUALITY, Inspection
+
+Array = NDArray[Any]
+
+TERMINAL, TIMEOUT = "#2a6f97", "#e09f3e"
+INK = "#333333"
+KINDS = (".png", ".svg", ".pdf")
+
+
+def draw(data: Trajectories, found: Inspection, path: str | os.PathLike[str]) -> None:
+    """Write the picture; its kind by the file's ending."""
+    if Path(path).suffix.lower() not in KINDS:
+        raise UsageError(f"{os.fspath(path)}: a picture is written as {', '.join(KINDS)}")
+    figure_class = require("matplotlib.figure", "plot").Figure  # no global state, no window
+    figure = figure_class(figsize=(15, 4.6), layout="constrained")
+    lengths, returns, ranks = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
+    histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
+    histogram(returns, data.returns, data.terminated, "sum of rewards", "Returns")
+    _heat_map(figure, ranks, found)
+    figure.suptitle(
+        f"{found.name or 'data'}: {found.trajectories:,} trajectories, {found.rows:,} rows, "
+        f"boundaries: {found.notes.get('boundaries', 'not recorded')}",
+        color=INK,
+        fontsize=13,
+    )
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+
+
+def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str) -> None:
+    """Trajectories by value, those that a terminal ended apart from those that were cut."""
+    groups = [
+        (values[terminated], f"ended by a terminal ({terminated.sum():,})", TERMINAL),
+        (values[~terminated], f"cut ({(~terminated).sum():,})", TIMEOUT),
+    ]
+    groups = [group for group in groups if len(group[0])]
+    edges = _edges(values)
+    axes.hist(
+        [group[0] for group in groups],
+        edges,
+        stacked=True,
+        label=[group[1] for group in groups],
+        color=[group[2] for group in groups],
+        edgecolor="white",
+        linewidth=0.3,
+    )
+    median = float(np.median(values))
+    axes.set(xlabel=unit, ylabel="trajectories", title=title)
+    top = axes.get_ylim()[1]
+    axes.vlines(median, 0, top, color=INK, linestyle="--", linewidth=1, label=f"median {short(median)}")
+    axes.set_ylim(0, top * 1.35)  # room for the legend
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    if len(edges) == 2:  # all are equal
+        axes.set(xticks=[values[0]], xlim=(edges[0] - 4.0, edges[1] + 4.0))
+    axes.legend(frameon=False, fontsize=9, loc="upper left")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def short(value: float) -> str:
+    """To a tenth, as in tables, where that says something: whole numbers need none, and small ones more."""
+    return f"{value:.2g}" if abs(value) < 1 else f"{value:,.1f}".removesuffix(".0")
+
+
+def _edges(values: Array) -> Array:
+    """At most 40 bins; whole numbers get bins of whole numbers."""
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return np.array([low - 0.5, low + 0.5])
+    bins = int(np.clip(np.sqrt(len(values)) * 2, 8, 40))
+    if values.dtype.kind in "iu":
+        width = int(np.ceil((high - low + 1) / bins))
+        return np.arange(low - 0.5, high + width, width)
+    return np.linspace(low, high, bins + 1)
+
+
+def _heat_map(figure: Any, axes: Any, found: Inspection) -> None:
+    """Spearman's rank correlation of each two metrics; grey where a metric ties all trajectories."""
+    correlations = found.rank_correlations
+    grid = np.array([[_number(correlations[one][other]) for other in QUALITY] for one in QUALITY])
+    colours = require("matplotlib", "plot").colormaps["RdBu"].with_extremes(bad="#dddddd")
+    image = axes.imshow(np.ma.masked_invalid(grid), cmap=colours, vmin=-1, vmax=1)
+    for row, column in np.ndindex(*grid.shape):
+        value = grid[row, column]
+        shown = "ties" if np.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00")
+        axes.text(column, row, shown, ha="center", va="center", fontsize=9, color="white" if abs(value) > 0.6 else INK)
+    axes.set_xticks(range(len(QUALITY)), QUALITY, rotation=30, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(QUALITY)), QUALITY)
+    axes.set_title("How alike the metrics rank trajectories")
+    axes.spines[:].set_visible(False)
+    figure.colorbar(image, ax=axes, label="rank correlation", shrink=0.9)
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value

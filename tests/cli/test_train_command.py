@@ -1,0 +1,295 @@
+"""`rewind train`, end to end, small."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+for package in ("jax", "equinox", "optax", "tyro", "gymnasium"):
+    pytest.importorskip(package)
+
+import jax
+from tests.helpers import make
+
+import rewind
+from rewind.agents import AGENTS
+from rewind.cli import main
+from rewind.data import save_npz
+from rewind.evaluation import evaluation_steps
+from rewind.evaluation.results import Curve, interval
+from rewind.evaluation.scoring import Scorer
+from rewind.rebuilt.point import wander
+from rewind.report.train_folder import train_runs
+from rewind.table import number
+from rewind.training import Trained, make_runs
+from rewind.training.policies import to_policy
+from rewind.training.table import make_normaliser
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"
+TINY = ["--hidden", "8", "8", "--batch-size", "8", "--log-every", "10"]
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    path = tmp_path_factory.mktemp("points") / "points.npz"
+    save_npz(wander("umaze", 40), path)
+    return str(path)
+
+
+def run(*arguments):
+    main(["train", *map(str, arguments)])
+
+
+def fails(capsys, *arguments):
+    """The one line that is printed for bad input."""
+    with pytest.raises(SystemExit) as stop:
+        run(*arguments)
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("rewind: ") and error.count("\n") == 1, error
+    return error
+
+
+@pytest.mark.skipif(not KITCHEN.exists(), reason="shared data is not here")
+def test_a_file_nobody_here_wrote_is_trained_on_without_a_simulator(tmp_path, capsys):
+    pytest.importorskip("h5py")
+    run(
+        "--dataset", KITCHEN, "--samplers", "baseline", "tr", "--betas", "1", "0.5", "--seeds", "0", "1",
+        "--steps", "20", "--out", tmp_path / "run", "--json", tmp_path / "figures.json", *TINY,
+    )  # fmt: skip
+    output = capsys.readouterr().out
+    assert "no simulator" in output and "action_distance" in output
+    results = json.loads((tmp_path / "figures.json").read_text())
+    # The baseline carries nothing, so that beta changes nothing: it is trained once.
+    assert [row["variant"] for row in results["variants"]] == ["baseline", "tr beta 1", "tr beta 0.5"]
+    assert all(row["td_error"] > 0 for row in results["variants"])
+    assert len(list((tmp_path / "run/policies").iterdir())) == 6
+
+
+def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_path, capsys):
+    out = tmp_path / "run"
+    arguments = ["--dataset", points, "--samplers", "tr", "avg_reward", "--seeds", "0", "1", "--out", out, *TINY]
+    arguments += ["--episodes", "2", "--evaluate-every", "20"]
+    run(*arguments, "--steps", "40")
+    output = capsys.readouterr().out
+    assert "evaluated on rewind/PointMaze-umaze-v0" in output and "interval" in output
+    saved = json.loads((out / "config.json").read_text())
+    assert saved["config"]["command"]["environment"] == "rewind/PointMaze-umaze-v0"
+    assert saved["options"]["evaluate_every"] == 20 and saved["config"]["runs"][0]["agent"]["discount"] == 0.99
+    assert saved["command"]["data"]["dataset"] == points
+    assert saved["data"]["name"] == "rewind/point-umaze-wander-v0" and saved["data"]["trajectories"] == 40
+    first = json.loads((out / "results.json").read_text())["runs"]
+    assert first[0]["curve"]["steps"] == [20, 40]
+
+    records = map(json.loads, (out / "group-0/metrics.jsonl").read_text().splitlines())
+    played = {(r["step"], r["run"]): r["evaluation_seed"] for r in records if "evaluation_seed" in r}
+    # Runs of one seed play the same episodes, whatever their sampler; each evaluation plays new ones.
+    assert played[20, 0] == played[20, 2] and len(set(played.values())) == 4
+
+    run(*arguments, "--steps", "60", "--resume")
+    longer = json.loads((out / "results.json").read_text())["runs"]
+    assert longer[0]["curve"]["steps"] == [20, 40, 60]
+    assert longer[0]["curve"]["scores"][:2] == first[0]["curve"]["scores"]
+    main(["report", str(out)])
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Training report" in page and "Avg. reward" in page
+    policy = rewind.load_policy(longer[0]["policy"])
+    assert policy.environment == "rewind/PointMaze-umaze-v0" and policy(np.zeros((5, 4))).shape == (5, 2)
+
+    error = fails(capsys, *arguments, "--steps", "60", "--resume", "--set", "alpha=1")
+    assert "holds another configuration: runs[0].agent.alpha: was 2.5, is 1.0" in error
+    assert "go on with it" in fails(capsys, *arguments, "--steps", "60")
+    assert "is at step 60 already" in fails(capsys, *arguments, "--steps", "40", "--resume")
+
+
+def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path):
+    arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
+    for steps in (40, 60):
+        run(*arguments, "--steps", steps, "--resume")
+        (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+        assert only["curve"]["steps"] == list(range(2, steps + 1, 2))  # 2: a twentieth of 40
+
+
+def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypatch):
+    played = Scorer._figures
+
+    def interrupted(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return played(*arguments)
+
+    arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
+    arguments += ["--evaluate-every", "20"]
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr(Scorer, "_figures", interrupted)
+        run(*arguments, "--steps", "40")
+    assert stop.value.code == 130
+    assert "stopped at step 20 of 40" in capsys.readouterr().err
+    run(*arguments, "--steps", "40", "--resume")
+    (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
+    assert only["curve"]["steps"] == [20, 40]
+
+
+def test_one_priority_and_one_beta_may_be_called_so(points, tmp_path):
+    run("--dataset", points, "--priority", "uqm_reward", "--beta", "0.75", "--steps", "4", "--env", "none",
+        "--out", tmp_path / "run", *TINY)  # fmt: skip
+    (described,) = json.loads((tmp_path / "run/config.json").read_text())["config"]["runs"]
+    assert (described["sampler"]["name"], described["agent"]["beta"]) == ("uqm_reward", 0.75)
+
+
+def test_targets_are_bounded_by_the_rewards_as_the_agent_sees_them(points, tmp_path, capsys):
+    for rewards, algorithm in (("raw", "iql"), ("minus_one", "td3_bc")):
+        run("--dataset", points, "--bounded", "--rewards", rewards, "--steps", "4", "--env", "none",
+            "--algorithm", algorithm, "--out", tmp_path / rewards, *TINY)  # fmt: skip
+    found = [json.loads((tmp_path / name / "config.json").read_text())["config"]["runs"][0]["agent"] for name in
+             ("raw", "minus_one")]  # fmt: skip
+    for name in ("raw", "minus_one"):
+        (result,) = json.loads((tmp_path / name / "results.json").read_text())["runs"]
+        assert np.isfinite(result["q"]) and result["q_excess"] >= 0
+        (finished,) = train_runs(tmp_path / name)
+        assert (finished.row["q"], finished.row["q_excess"]) == (result["q"], result["q_excess"])
+    assert found[1]["target_low"] == pytest.approx(found[0]["target_low"] - 100, rel=1e-4)
+    assert "those of td3_bc and iql can" in fails(capsys, "--dataset", points, "--algorithm", "edac", "--bounded")
+
+
+def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):
+    run("--dataset", points, "--algorithm", "edac", "--set", "eta=0,1", "ensemble=3", "--steps", "4",
+        "--env", "none", "--out", tmp_path / "run", *TINY)  # fmt: skip
+    runs = json.loads((tmp_path / "run/config.json").read_text())["config"]["runs"]
+    assert [each["agent"]["eta"] for each in runs] == [0.0, 1.0]
+    assert {each["agent"]["ensemble"] for each in runs} == {3}
+    found = json.loads((tmp_path / "run/results.json").read_text())
+    mean = np.mean([each["td_error"] for each in found["runs"] if "eta 0" in each["name"]])
+    assert found["variants"][0]["td_error"] == pytest.approx(mean)
+    assert f"policies/000 ({found['runs'][0]['name']}) ... 001 (" in capsys.readouterr().out
+    main(["report", str(tmp_path / "run"), "--markdown", str(tmp_path / "report.md")])
+    told = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert all(f"| TR{name} | {number(found['variants'][at]['td_error'])} |" in told
+               for at, name in enumerate(("", " (eta 1.0)")))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--algorithm", "td3bc"], "unknown algorithm 'td3bc': did you mean 'td3_bc'"),
+        (["--samplers", "uqm_rewards"], "unknown sampler 'uqm_rewards': did you mean 'uqm_reward'"),
+        (["--set", "critic_rat=1"], "unknown number of TD3BC 'critic_rat': did you mean 'critic_rate'"),
+        (["--set", "alpha=much"], "--set alpha=much: expected a number"),
+        (["--set", "alpha"], "--set alpha: expected NAME=NUMBER"),
+        (["--set", "beta=1"], "--set beta: it comes from --betas"),
+        (["--betas", "2"], "--betas has 2; expected numbers from 0 to 1"),
+        (["--betas", "paper"], "the paper gives no beta"),
+        (["--seeds", "1", "1"], "--seeds is 1 1; expected different values"),
+        (["--seeds", "-1"], "--seeds has -1; expected 0 or more"),
+        (["--evaluation-seed", "-2"], "--evaluation-seed has -2; expected 0 or more"),
+        (["--hidden", "8", "0"], "hidden is (8, 0); expected sizes of at least 1"),
+        (["--steps", "0"], "--steps is 0"),
+        (["--steps", "5"], "expected a multiple of the agent's period"),
+        (["--rewards", "minus_ones"], "unknown reward transform 'minus_ones': did you mean 'minus_one'"),
+        (["--reuse", "epochs"], "unknown reuse 'epochs': did you mean 'epoch'"),
+        (["--env", "Hoper-v4"], "unknown environment 'Hoper-v4': did you mean 'Hopper-v4'"),
+        (["--env", "Pendulum-v1"], "Pendulum-v1 has observations of shape (3,), the data of (4,)"),
+        (["--device", "tpu"], "no device 'tpu' here; there is: "),
+    ],
+)
+def test_bad_input_is_one_line_that_says_what_to_do(points, tmp_path, capsys, arguments, message):
+    given = [] if "--steps" in arguments else ["--steps", "10"]
+    assert message in fails(capsys, "--dataset", points, "--out", tmp_path / "run", *TINY, *given, *arguments)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_where_training_could_not_begin_is_as_good_as_new(points, tmp_path, capsys):
+    arguments = ["--dataset", points, "--out", tmp_path, "--env", "none", "--steps", "4", *TINY]
+    assert "block is 7; expected a multiple" in fails(capsys, *arguments, "--block", "7")
+    run(*arguments)
+    assert "go on with it" in fails(capsys, *arguments)
+
+
+def test_a_folder_that_cannot_be_is_one_line(points, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    error = fails(capsys, "--dataset", points, "--out", tmp_path / "file", "--env", "none", "--steps", "4", *TINY)
+    assert f"{tmp_path / 'file'}: File exists" in error
+
+
+def test_an_unknown_data_set_is_one_line_with_the_nearest(tmp_path, capsys):
+    error = fails(capsys, "--dataset", "hopper-medium-v3", "--out", tmp_path / "run")
+    assert "unknown data set 'hopper-medium-v3': did you mean 'hopper-medium-v2'" in error
+
+
+def test_an_environment_whose_package_is_missing_is_named_before_training(points, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium_robotics", None)
+    error = fails(capsys, "--dataset", points, "--env", "AdroitHandPen-v1", "--out", tmp_path / "run", *TINY)
+    assert "pip install 'rewind-rl[robotics]'" in error and "--env none" in error
+    assert not (tmp_path / "run").exists()
+
+
+DATA = make([9] * 20, known=1.0)
+
+
+@pytest.mark.parametrize("algorithm", sorted(AGENTS))
+def test_a_saved_policy_acts_as_the_agent_to_a_millionth(algorithm, tmp_path):
+    (described,) = make_runs(DATA, algorithm, hidden=(64, 64))
+    state = described.agent.init(jax.random.PRNGKey(3), 8)
+    weights = jax.tree.map(lambda leaf: np.asarray(3 * leaf), described.agent.policy(state))
+    trained = Trained(described, weights, make_normaliser(DATA, True), alive=True)
+    to_policy(trained, {"note": "x"}).save(tmp_path)
+    policy = rewind.load_policy(tmp_path)
+    observations = np.random.default_rng(0).standard_normal((200, 3))
+    np.testing.assert_allclose(policy(observations), trained.act(observations), atol=1e-6)
+    np.testing.assert_allclose(policy(observations[0]), policy(observations)[0], atol=1e-6)
+    assert policy.provenance["note"] == "x"
+
+
+def test_a_policy_is_shown_by_its_sizes_not_by_its_numbers():
+    policy = rewind.Policy([np.ones((3, 8)), np.ones((8, 2))], [np.zeros(8), np.zeros(2)], np.zeros(3), np.ones(3))
+    assert repr(policy) == "Policy(no name: 3 observations, hidden (8), 2 actions)"
+
+
+def test_a_saved_policy_needs_numpy_alone(tmp_path):
+    policy = rewind.Policy([np.eye(3, 2)], [np.zeros(2)], np.zeros(3), np.ones(3))
+    policy.save(tmp_path)
+    blocked = ("jax", "equinox", "optax", "numba", "gymnasium", "torch", "h5py")
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\n"
+        f"import rewind; print(*rewind.load_policy({str(tmp_path)!r})([0.1, 0.2, 0.3]))"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    np.testing.assert_allclose([float(number) for number in printed.split()], np.tanh([0.1, 0.2]), atol=1e-6)
+
+
+def test_what_is_no_policy_is_said_clearly(tmp_path):
+    with pytest.raises(rewind.DataError, match=r"no policy in .*expected a folder with policy\.json"):
+        rewind.load_policy(tmp_path)
+    policy = rewind.Policy([np.ones((3, 2))], [np.zeros(2)], np.zeros(3), np.ones(3))
+    policy.save(tmp_path / "policies/000")
+    with pytest.raises(rewind.DataError, match=r"there are 1 inside it, the first is .*policies/000"):
+        rewind.load_policy(tmp_path)
+    with pytest.raises(rewind.UsageError, match=r"shape \(4,\); this policy takes \(..., 3\)"):
+        policy(np.zeros(4))
+    archive = tmp_path / "policies/000/policy.npz"
+    archive.write_bytes(archive.read_bytes()[:100])
+    with pytest.raises(rewind.DataError, match="holds no whole policy"):
+        rewind.load_policy(archive.parent)
+    with pytest.raises(rewind.DataError, match="do not fit each other"):
+        rewind.Policy([np.ones((3, 2))], [np.zeros(3)], np.zeros(3), np.ones(3))
+
+
+def test_the_score_is_of_the_papers_evaluations_whatever_was_taken_between_them():
+    steps = np.array(evaluation_steps(6000, 700))
+    assert set(steps) >= {2000, 3000, 4000, 5000, 6000, 5600}
+    one = Curve(steps, np.where(steps % 1000, 99.0, steps / 1000))
+    assert (one.score, one.evaluations, one.last, one.best) == (4.0, 5, 6.0, 99.0)
+    short = Curve(np.array([100, 200]), np.array([1.0, 2.0]))
+    assert (short.score, short.evaluations) == (2.0, 1)
+
+
+def test_an_interval_holds_the_mean_and_one_run_has_none():
+    low, high = interval([0.0, 10.0, 20.0, 30.0])
+    assert 0 <= low < 15 < high <= 30
+    assert interval([1.0]) is None

@@ -1,0 +1,118 @@
+"""The ant's waypoints and the task its walker is trained on."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mujoco")
+pytest.importorskip("gymnasium")
+
+from rewind.envs.ant_model import CELL
+from rewind.errors import UsageError
+from rewind.rebuilt.ant import CRUISE, AntNavigator, AntWalk, uprightness, walker_observations
+from rewind.rebuilt.collect import Episodes
+from rewind_lab.behaviour import walker
+
+NO_JITTER = np.zeros((1, 2))
+
+
+def walk(navigator, position, goal):
+    """Follow the waypoints exactly; returns the cells passed."""
+    here, passed = np.asarray([position], float), []
+    for _ in range(60):
+        waypoint = navigator.waypoints(here, np.asarray([goal], float), NO_JITTER + 0.5)
+        if np.allclose(waypoint[0], goal):
+            return passed
+        passed.append(tuple(navigator.cells(waypoint)[0]))
+        here = waypoint
+    raise AssertionError("never arrived")
+
+
+@pytest.mark.parametrize("maze", ["umaze", "medium-data", "large-data"])
+def test_waypoints_lead_to_every_goal_on_free_cells_only(maze):
+    navigator = AntNavigator(maze)
+    for cell in navigator.maze.passable:
+        goal = navigator.maze.centres(cell, CELL) + 0.5
+        passed = walk(navigator, (0.5, 0.5), goal)
+        assert not any(navigator.maze.walls[each] for each in passed)
+
+
+def test_umaze_leads_around_the_wall():
+    assert walk(AntNavigator("umaze"), (0.5, 0.5), (0.5, 8.5)) == [(1, 2), (1, 3), (2, 3), (3, 3), (3, 2)]
+
+
+def test_cells_run_from_centre_to_centre():
+    cells = AntNavigator("umaze").cells(np.array([[-1.0, -1.0], [3.9, 0.0], [4.0, 0.0], [8.1, 7.9]]))
+    assert cells.tolist() == [[1, 1], [1, 1], [1, 2], [2, 3]]
+
+
+def test_an_ant_in_a_cell_that_counts_as_wall_still_gets_a_way():
+    navigator = AntNavigator("umaze")
+    position = np.array([[6.5, 4.5]])  # in the right corridor, but nearer to it than its centre: column 2, a wall
+    assert navigator.maze.walls[tuple(navigator.cells(position)[0])]
+    waypoint = navigator.waypoints(position, np.array([[0.5, 8.5]]), NO_JITTER)
+    assert not navigator.maze.walls[tuple(navigator.cells(waypoint)[0])]
+
+
+def test_the_goal_itself_once_its_cell_is_next():
+    navigator, goal = AntNavigator("umaze"), np.array([[0.7, 8.9]])
+    assert (navigator.waypoints(np.array([[4.5, 8.5]]), goal, NO_JITTER + 0.9) == goal).all()
+    assert (navigator.waypoints(np.array([[0.1, 8.2]]), goal, NO_JITTER + 0.9) == goal).all()
+
+
+def test_the_walker_sees_no_place_but_a_direction():
+    observations = np.arange(58.0).reshape(2, 29)
+    seen = walker_observations(observations, observations[:, :2] + [[3.0, 4.0], [0.0, -0.1]])
+    assert seen.shape == (2, 29)
+    assert (seen[:, :27] == observations[:, 2:]).all()
+    np.testing.assert_allclose(seen[:, 27:], [[6.0, 8.0], [0.0, -10.0]])
+
+
+def test_walking_is_rewarded_by_its_speed_to_the_waypoint_up_to_a_cruise():
+    env = AntWalk(4, "umaze")
+    env.reset(seed=0)
+    before, towards = env.qpos[:, :2].copy(), env._waypoints.copy()
+    _, rewards, *_ = env.step(np.zeros((4, 8), np.float32))
+    towards -= before
+    towards /= np.linalg.norm(towards, axis=1, keepdims=True)
+    expected = ((env.qpos[:, :2] - before) * towards).sum(axis=1) / env.dt
+    np.testing.assert_allclose(rewards, np.minimum(expected, CRUISE))
+
+
+def test_an_episode_ends_on_the_back_and_starts_anew_by_itself():
+    env = AntWalk(2, "umaze")
+    env.reset(seed=0)
+    qpos, qvel = env.qpos.copy(), env.qvel.copy()
+    qpos[0, 2], qpos[0, 3:7] = 0.6, (0.0, 1.0, 0.0, 0.0)
+    env.set_state(np.arange(2), qpos, qvel)
+    *_, terminated, truncated, _ = env.step(np.zeros((2, 8), np.float32))
+    assert terminated.tolist() == [True, False]
+    assert not truncated.any()
+    env.reset(options={"reset_mask": terminated})
+    assert (uprightness(env.qpos) > 0.9).all()
+
+
+def test_a_goal_that_is_reached_is_followed_by_another():
+    env = AntWalk(1, "umaze")
+    env.reset(seed=0)
+    before = env.qpos[0, :2].copy()
+    env.goals[0] = before
+    _, _, terminated, _, _ = env.step(np.zeros((1, 8), np.float32))
+    assert not terminated.any()
+    assert np.linalg.norm(env.goals[0] - before) > 0.1
+
+
+def test_a_walker_that_never_arrives_is_measured_too(monkeypatch):
+    def lying(player, recipe, seed, part, chunk):
+        count, rows = recipe.width, np.zeros((recipe.width, 29))
+        ones = np.ones(count, int)
+        return Episodes(rows, rows[:, :8], rows[:, 0], ones, np.zeros(count, bool), rows)
+
+    monkeypatch.setattr(walker, "find_player", lambda recipe, policy: None)
+    monkeypatch.setattr(walker, "play", lying)
+    row = walker.measure(episodes=4)[0]
+    assert (row["episodes"], row["reached own goal"], row["steps to it"]) == (4, "0.0%", None)
+
+
+def test_no_episodes_are_no_measurement():
+    with pytest.raises(UsageError, match="episodes is 0"):
+        walker.measure(episodes=0)

@@ -1,0 +1,128 @@
+"""`rewind inspect` says what the data is like."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.data.logs import ant_log, flat_log
+
+from rewind.cli.inspect import Inspect
+from rewind.data import from_d4rl, save_npz
+from rewind.errors import UsageError
+from rewind.report.inspection import QUALITY, inspect, text
+
+
+def kinds(data):
+    return {problem.kind for problem in inspect(data).problems}
+
+
+def test_the_figures_are_those_of_the_data():
+    data = from_d4rl(flat_log([3, 1, 5], [True, False, False], successors=False), "three")
+    found = inspect(data)
+    assert (found.trajectories, found.rows, found.transitions) == (3, 9, 7)
+    assert (found.terminated, found.timeouts_with_successor, found.timeouts_without) == (1, 0, 2)
+    assert (found.lengths.smallest, found.lengths.median, found.lengths.largest, found.lengths.mean) == (1, 3, 5, 3)
+    assert found.returns.largest == pytest.approx(data.returns.max())
+    assert found.rewards.different == 9 and found.rewards.nonzero_share == 1
+    assert set(found.metrics) == set(QUALITY) and found.metrics["return"].different == 3
+    assert found.notes["boundaries"] == "flags"
+    assert found.auto["priority"] == "lower_uqm_unc"
+
+
+def test_sparse_rewards_lead_auto_to_quality():
+    log, _ = ant_log(episodes=20, horizon=100)
+    log["rewards"][:] = 0
+    log["rewards"][50] = 1
+    found = inspect(from_d4rl(log))
+    assert found.auto["priority"] == "avg_reward" and found.rewards.its_share == pytest.approx(0.9995)
+
+
+def test_rank_correlations_are_spearmans():
+    data = from_d4rl(flat_log([4] * 50, [True] * 50))
+    found = inspect(data).rank_correlations
+    ranks = [
+        np.argsort(np.argsort(values)) for values in (data.returns, np.maximum.reduceat(data.rewards, data.starts))
+    ]
+    assert found["return"]["max_reward"] == pytest.approx(np.corrcoef(ranks)[0, 1])
+    assert found["return"]["avg_reward"] == pytest.approx(1)
+    flat = inspect(replace(data, rewards=np.ones(200)))
+    assert flat.rank_correlations["return"]["avg_reward"] is None
+    assert "ties" in kinds(replace(data, rewards=np.ones(200)))
+
+
+def test_each_problem_is_found_and_good_data_has_none():
+    rng = np.random.default_rng(0)
+    good = from_d4rl(flat_log(rng.integers(2, 9, 300).tolist(), [False] * 300))
+    assert kinds(good) == set()
+    assert "wide actions" in kinds(replace(good, actions=good.actions * 2))
+    still = good.observations.copy()
+    still[:, 1] = 7
+    assert kinds(replace(good, observations=still)) == {"constant columns"}
+    episodes = list(good.episodes())
+    from rewind.data import from_episodes
+
+    assert kinds(from_episodes([*episodes, episodes[3]])) == {"duplicates"}
+    assert {"few trajectories", "equal lengths", "missing successors"} <= kinds(
+        from_d4rl(flat_log([4, 4], [True, False], successors=False))
+    )
+    assert "no ends" in kinds(from_d4rl(flat_log([9], [False], successors=False)))
+    assert "no ends" not in kinds(from_d4rl(flat_log([9], [True], successors=False)))
+    choices = np.zeros(good.rows, np.int64)
+    assert "not for our agents" in kinds(replace(good, actions=choices))
+    assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
+
+
+def test_the_text_is_aligned_and_names_the_rule(capsys):
+    log, _ = ant_log(episodes=8)
+    found = inspect(from_d4rl(log, "ants", boundaries="flags+jump", merge_fragments=True))
+    lines = text(found).splitlines()
+    assert lines[0] == "ants"
+    assert any(line.split() == ["boundaries", "flags+jump"] for line in lines)
+    assert any("merged fragments" in line for line in lines) and any("inner terminals" in line for line in lines)
+    table = [line for line in lines if line.lstrip().startswith(("smallest", *QUALITY))]
+    assert len(table) == 1 + len(QUALITY) and len({len(line) for line in table}) == 1
+    assert max(map(len, lines)) <= 120 and not any(line.endswith(" ") for line in lines)
+
+
+def test_the_command_prints_writes_and_draws(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    save_npz(from_d4rl(flat_log([3, 1, 5], [True, False, False])), tmp_path / "x.npz")
+    Inspect(str(tmp_path / "x.npz"), json=tmp_path / "x.json", plot=tmp_path / "x.png").run()
+    assert "trajectories  3" in capsys.readouterr().out.replace(" " * 5, " " * 2)
+    figures = json.loads((tmp_path / "x.json").read_text())
+    assert figures["trajectories"] == 3 and figures["auto"]["label"] == "dense"
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_of_an_unknown_kind_is_refused(tmp_path):
+    pytest.importorskip("matplotlib")
+    save_npz(from_d4rl(flat_log([3, 1, 5], [True, False, False])), tmp_path / "x.npz")
+    with pytest.raises(UsageError, match=r"x\.foo: a picture is written as \.png"):
+        Inspect(str(tmp_path / "x.npz"), plot=tmp_path / "x.foo").run()
+
+
+def test_one_trajectory_of_one_step_can_be_inspected_and_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    save_npz(from_d4rl(flat_log([1], [True])), tmp_path / "x.npz")
+    Inspect(str(tmp_path / "x.npz"), plot=tmp_path / "x.png").run()
+
+
+def test_the_command_reads_by_the_rule_it_is_given(tmp_path, capsys):
+    log, _ = ant_log(episodes=8)
+    np.savez(tmp_path / "ants.npz", **log)
+    Inspect(str(tmp_path / "ants.npz"), boundaries="flags+jump", merge_fragments=True).run()
+    out = capsys.readouterr().out
+    assert "flags+jump" in out and "step size" in out
+
+
+def test_notes_are_told_in_words():
+    made = {
+        "seed": 0,
+        "recipe": {"size": 5},
+        "policies": [{"name": "ant", "sha256": "ab"}],
+        "reached_own_goal": 0.98765,
+    }
+    shown = text(inspect(replace(from_d4rl(flat_log([3], [True])), notes={"made": made, "merged_fragments": 1234})))
+    assert "made              seed 0, policies ant, reached own goal 0.9877\n" in shown and "{" not in shown
+    assert "merged fragments  1,234\n" in shown
