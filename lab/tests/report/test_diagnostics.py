@@ -8,12 +8,13 @@ import pytest
 
 pytest.importorskip("tyro")
 
+from tests.report.browser import fits_the_screen
+
 from rewind.cli import main
 from rewind.evaluation import Diagnostics
 from rewind.report.diagnostics import FIGURES, NO_SCORE
 from rewind.report.train_metrics import POINTS, read_metrics
 
-from .browser import Browser, find_browser
 from .synthetic import write_train_folder
 
 
@@ -138,21 +139,14 @@ def test_sections_go_into_a_page(tmp_path):
     assert "| TR, β 0.5 | 0.35 [0.3, 0.4] |" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(find_browser() is None, reason="there is no Chromium here")
-def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(tmp_path):
+def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(visit, tmp_path):
     report(write_unplayed(tmp_path))
-    chart = '.panel[data-name="%s"]'
-    with Browser() as browser:
-        for width in (390, 1280):
-            browser.open(tmp_path / "report.html", width, 800, dark=width == 390, touch=width == 390)
-            assert browser.do("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-            assert (
-                browser.do("document.querySelectorAll('path.series').length") == 4
-            )  # two methods in each of two charts
-        choose = "(() => { const select = document.querySelector('%s [data-role=first]'); select.value = '%s';"
-        choose += " select.dispatchEvent(new Event('change')); })()"
-        browser.do(choose % (chart % "diagnostics", "Q minus returns"))
-        text = browser.do(f"document.querySelector('{chart % 'diagnostics'}').textContent")
-        assert "Against the data: Q minus returns, mine, TD3+BC" in text and "Baseline 0.15 [0.1, 0.2] (2 runs)" in text
-        assert "Baseline 0.00002" in browser.do(f"document.querySelector('{chart % 'training'} .legend').textContent")
-        assert browser.problems == []
+    for width in (390, 1280):
+        page = visit(tmp_path / "report.html", width=width, height=800, dark=width == 390, touch=width == 390)
+        assert fits_the_screen(page)
+        assert page.locator("path.series").count() == 4  # two methods in each of two charts
+    chart, training = (page.locator(f".panel[data-name={name}]") for name in ("diagnostics", "training"))
+    chart.locator("[data-role=first]").select_option("Q minus returns")
+    text = chart.text_content()
+    assert "Against the data: Q minus returns, mine, TD3+BC" in text and "Baseline 0.15 [0.1, 0.2] (2 runs)" in text
+    assert "Baseline 0.00002" in training.locator(".legend").text_content()
