@@ -1,4 +1,4 @@
-"""Arrays of any library: NumPy, torch, JAX. None of them but NumPy is imported unless an array of it is handed in."""
+"""Arrays of any library: NumPy, torch, JAX. Only NumPy is imported unless you pass an array of another library."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Array = NDArray[Any]  # a NumPy array
 
 
 def namespace(array: Any) -> Any:
@@ -19,7 +21,7 @@ def namespace(array: Any) -> Any:
     return importlib.import_module("jax.numpy" if library in ("jax", "jaxlib") else library)
 
 
-def to_numpy(array: Any) -> NDArray[Any]:
+def to_numpy(array: Any) -> Array:
     """An array of any library, on any device, on the host."""
     return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
 

@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file, write_json
 
-Array = NDArray[Any]
 FORMAT = "rewind policy 1"
 KIND = "tanh mlp"
 

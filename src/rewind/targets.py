@@ -153,11 +153,7 @@ class WeightedTarget:
 
     def state_dict(self) -> dict[str, Any]:
         """What must be kept to continue: the carried targets and where each slot stands."""
-        state: dict[str, Any] = {
-            "discount": self.discount,
-            "beta": self.beta,
-            "started": self._carry is not None,
-        }
+        state: dict[str, Any] = {"discount": self.discount, "beta": self.beta, "started": self._carry is not None}
         state |= {name: getattr(self, name) for name in BOUNDS if getattr(self, name) is not None}
         if self._carry is not None:
             state["carry"] = to_numpy(self._carry)

@@ -21,23 +21,18 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.checks import CHUNK_ROWS, check_finite, missing_columns, storage_array
 from rewind.data.jumps import jumps
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, unknown_name
 
-Array = NDArray[Any]
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
 
 
 def from_d4rl(
-    data: Mapping[str, Any],
-    name: str | None = None,
-    *,
-    boundaries: Boundaries = "flags",
-    merge_fragments: bool = False,
+    data: Mapping[str, Any], name: str | None = None, *, boundaries: Boundaries = "flags", merge_fragments: bool = False
 ) -> Trajectories:
     """Trajectories from a D4RL-style dict: observations, actions, rewards, terminals, timeouts[, next_observations].
 

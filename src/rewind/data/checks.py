@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import DataError
-
-Array = NDArray[Any]
 
 CHUNK_ROWS = 16_384  # checks look at data in pieces, so that they need no second copy of it
 

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.checks import storage_array
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError
-
-Array = NDArray[Any]
 
 
 def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajectories:

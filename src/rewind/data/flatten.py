@@ -6,11 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewind.errors import DataError, UsageError
-
-Array = NDArray[Any]
 
 
 def check_keys(keys: Sequence[str] | None, known: Sequence[str] | None) -> None:

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.checks import CHUNK_ROWS, missing_columns
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, require
 from rewind.files import whole_file
-
-Array = NDArray[Any]
 
 COLUMNS = ("observations", "actions", "rewards", "terminals")
 OWN = "rewind"
@@ -53,18 +51,11 @@ def load_hdf5(
             if _missing(columns):
                 raise missing_columns(_missing(columns), file)
             return from_d4rl(
-                columns,
-                name or path.stem,
-                boundaries=boundaries or "flags",
-                merge_fragments=bool(merge_fragments),
+                columns, name or path.stem, boundaries=boundaries or "flags", merge_fragments=bool(merge_fragments)
             )
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-    except (
-        OSError,
-        RuntimeError,
-        KeyError,
-    ) as error:  # h5py's words for what it cannot read
+    except (OSError, RuntimeError, KeyError) as error:  # h5py's words for what it cannot read
         raise DataError(f"{path} is not a readable HDF5 file (cut, damaged, or something else): {error}") from error
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.checks import CHUNK_ROWS
-
-Array = NDArray[Any]
 
 FEWEST_STEPS = 1_000  # below, too few large steps are left to know how large they get
 SAMPLE = 100_000  # rows that quantiles are taken from, at most

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.checks import storage_array
 from rewind.data.flatten import check_keys, flatten
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, MissingExtra, UsageError, require
-
-Array = NDArray[Any]
 
 
 def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
@@ -129,11 +127,7 @@ def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Ar
 
 
 def save_minari(
-    trajectories: Trajectories,
-    dataset_id: str,
-    *,
-    environment: Any = None,
-    description: str | None = None,
+    trajectories: Trajectories, dataset_id: str, *, environment: Any = None, description: str | None = None
 ) -> Path:
     """Make a data set that Minari loads by this id, and `load_minari` reads back to equal arrays; its folder.
 

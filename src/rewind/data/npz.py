@@ -7,27 +7,21 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.checks import check_lengths, missing_columns
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file
 
-Array = NDArray[Any]
-
 FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
 
 
 def load_npz(
-    path: str | os.PathLike[str],
-    *,
-    boundaries: Boundaries | None = None,
-    merge_fragments: bool | None = None,
+    path: str | os.PathLike[str], *, boundaries: Boundaries | None = None, merge_fragments: bool | None = None
 ) -> Trajectories:
     """Trajectories from an `.npz` file: one written by `save_npz`, one with `lengths`, or one with D4RL's flags.
 

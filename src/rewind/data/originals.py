@@ -32,10 +32,7 @@ def cache_folder() -> Path:
 
 
 def get(
-    name: str,
-    source: str | os.PathLike[str] | None = None,
-    mirror: str | None = None,
-    progress: bool | Progress = True,
+    name: str, source: str | os.PathLike[str] | None = None, mirror: str | None = None, progress: bool | Progress = True
 ) -> Path:
     """The published file of a catalogued data set, in the cache folder.
 

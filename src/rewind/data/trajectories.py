@@ -9,12 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.checks import check_finite, check_inner, check_lengths, check_rows, storage_array
 from rewind.errors import DataError
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.cli.demo import Demo
 from rewind.data import Trajectories, save_npz
 from rewind.demos.demo_plots import draw_demo
@@ -20,8 +20,6 @@ from rewind.files import write_json
 from rewind.rebuilt.point import wander
 from rewind.training import Run, Sampler, Trained, View, make_runs, train
 from rewind.training.policies import save_policies, to_policy
-
-Array = NDArray[Any]
 
 # What is compared: a memory and the beta of its target.
 WAYS: dict[str, tuple[str, float]] = {
@@ -83,10 +81,7 @@ def describe_runs(command: Demo, data: Trajectories) -> tuple[list[Run], list[st
 def finding(found: Sequence[Variant]) -> str:
     """What came out against uniform sampling, for better or worse, at the end and on the way."""
     lines = []
-    for words, figure in (
-        ("At the end (score)", _end),
-        ("On the way (mean of the whole curve)", _way),
-    ):
+    for words, figure in (("At the end (score)", _end), ("On the way (mean of the whole curve)", _way)):
         lines.append(f"{words}, against uniform {np.mean(figure(found[0])):.1f}:")
         lines += [f"  {_against(figure(found[0]), variant.name, figure(variant))}" for variant in found[1:]]
     return "\n".join(lines)

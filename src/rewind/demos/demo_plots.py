@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.envs.mazes import find_maze
 from rewind.evaluation.results import Variant, interval
 from rewind.report.figures import BLUE, GREEN, GREY, INK, RED, headed, new_figure, save, styled
 from rewind.report.maze_plot import draw_goals, draw_maze, draw_paths
 
-Array = NDArray[Any]
 COLOURS = (GREY, BLUE, RED, GREEN)
 Paths = Mapping[str, Sequence[tuple[Array, bool]]]  # (steps, 2) and whether it ended at the goal, one per run
 

@@ -17,15 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories, from_episodes
 from rewind.errors import UsageError
 from rewind.memory import PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.memory.replay import Replay
 from rewind.progress import progress
-
-Array = NDArray[Any]
 
 DISCOUNT = 0.99
 START = 0  # the state s0

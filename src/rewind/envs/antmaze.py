@@ -8,10 +8,11 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from rewind.arrays import Array
 from rewind.envs.ant_model import CELL, STRENGTH, ant_maze_xml
 from rewind.envs.batched import MujocoEnv, mujoco
 from rewind.envs.mazes import Maze, find_maze
-from rewind.envs.vector import Array, SingleEnv, unbounded
+from rewind.envs.vector import SingleEnv, unbounded
 
 FRAME_SKIP = 5
 REACHED = 0.5  # metres from the goal

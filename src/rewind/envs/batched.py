@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
-from rewind.envs.vector import Array, ArrayEnv
+from rewind.arrays import Array
+from rewind.envs.vector import ArrayEnv
 from rewind.errors import MissingExtra, UsageError, require
 
 __all__ = ["MujocoEnv", "mujoco"]

@@ -10,8 +10,9 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from rewind.arrays import Array
 from rewind.envs.batched import MujocoEnv, mujoco
-from rewind.envs.vector import Array, unbounded
+from rewind.envs.vector import unbounded
 from rewind.errors import unknown_name
 
 INFINITY = float("inf")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import DataError, unknown_name
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

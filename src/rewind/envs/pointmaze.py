@@ -16,8 +16,9 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from rewind.arrays import Array
 from rewind.envs.mazes import Maze, find_maze
-from rewind.envs.vector import Array, ArrayEnv, SingleEnv, unbounded
+from rewind.envs.vector import ArrayEnv, SingleEnv, unbounded
 
 CELL, RADIUS = 1.0, 0.1
 DT, FORCE, DRAG = 0.1, 5.0, 2.5

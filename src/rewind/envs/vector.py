@@ -10,11 +10,10 @@ import numpy as np
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import UsageError
 
-Array = NDArray[Any]
 Seed = int | Sequence[int | None] | None
 
 

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, require
 from rewind.memory import Batch
@@ -23,8 +23,6 @@ from rewind.targets import WeightedTarget
 
 torch: Any = require("torch", "d3rlpy")
 dataset: Any = require("d3rlpy.dataset", "d3rlpy")
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewind.arrays import to_numpy
+from rewind.arrays import Array, to_numpy
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError, require
 from rewind.files import whole_file
@@ -25,7 +24,6 @@ from rewind.memory import Batch, TrajectoryReplay
 torch: Any = require("torch", "torchrl")
 samplers: Any = require("torchrl.data.replay_buffers.samplers", "torchrl")
 
-Array = NDArray[Any]
 
 STATE_FILE = "trajectory_sampler.pt"
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import require
-
-Array = NDArray[Any]
 
 LEARNED_FROM = ("observations", "actions", "rewards", "next_observations", "terminals", "tails", "fresh")
 

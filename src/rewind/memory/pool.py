@@ -8,15 +8,13 @@ held. The tree is brought up to date only then, from the list of trajectories th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled, inlined
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaf, set_leaf
-
-Array = NDArray[Any]
 
 TRIES = 24
 ON_FINISH, EPOCH, REPLACEMENT = 0, 1, 2

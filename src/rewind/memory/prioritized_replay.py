@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError
 from rewind.memory.batch import Plan
 from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaves, set_leaves
-
-Array = NDArray[Any]
 
 
 class PrioritizedReplay(Replay):

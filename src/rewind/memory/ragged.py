@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
-
-Array = NDArray[Any]
 
 FEW = 8  # numbers that are sorted rather than counted
 

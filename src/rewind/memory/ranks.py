@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.errors import UsageError
-
-Array = NDArray[Any]
 
 
 class Ranked(NamedTuple):

@@ -8,16 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewind.arrays import to_numpy
+from rewind.arrays import Array, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError
 from rewind.memory.batch import Batch, Plan, empty_plan
 from rewind.memory.store import Store
 from rewind.memory.stream import UniformStream
 
-Array = NDArray[Any]
 State = dict[str, Any]
 
 STATE_VERSION = 1

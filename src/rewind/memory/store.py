@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import DataError
 from rewind.memory.batch import Batch
-
-Array = NDArray[Any]
 
 
 class Store:

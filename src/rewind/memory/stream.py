@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import UsageError
-
-Array = NDArray[Any]
 
 CHUNK = 16_384
 

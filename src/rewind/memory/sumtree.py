@@ -8,14 +8,10 @@ weights that span hundreds of orders of magnitude keep their relative accuracy.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
-
-Array = NDArray[Any]
 
 
 def empty_tree(leaves: int) -> Array:

@@ -10,11 +10,11 @@ step      slot 0   slot 1   slot 2
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import compiled
 from rewind.memory.pool import (
     AVAILABLE,
@@ -31,8 +31,6 @@ from rewind.memory.pool import (
     release,
     start_epoch,
 )
-
-Array = NDArray[Any]
 
 ALIKE = 0.9  # of the trajectories, with one length: nearly all of a batch is a single time step
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories, load
 from rewind.data.catalogue import known_label
 from rewind.errors import DataError, UsageError, unknown_name
@@ -29,8 +29,6 @@ from rewind.memory.sweeps import (
     play,
     record,
 )
-
-Array = NDArray[Any]
 
 LONG = 100  # transitions of trajectories of one length, from which on their sweeps keep a critic at one place for long
 
@@ -283,8 +281,7 @@ class TrajectoryReplay(Replay):
     def _warn_incomplete(self, skipped: int | None) -> None:
         what = f"{skipped} batches were skipped" if skipped else "some rows of a sweep were skipped"
         self._warn_once(
-            "incomplete",
-            f"uncertainty: {what}; trajectories whose sweeps miss a value keep their old priority",
+            "incomplete", f"uncertainty: {what}; trajectories whose sweeps miss a value keep their old priority"
         )
 
     # State

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.memory.batch import Plan
 from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
-
-Array = NDArray[Any]
 
 
 @compiled

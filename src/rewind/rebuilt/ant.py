@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.envs.ant_model import CELL
 from rewind.envs.antmaze import REACHED, AntMaze
 from rewind.envs.mazes import Maze, find_maze
 from rewind.envs.vector import unbounded
 from rewind.rebuilt.waypoints import NEIGHBOURS, distances
 
-Array = NDArray[Any]
 WAYPOINT_SCALE = 10.0  # what the walker sees of a waypoint: the unit vector to it, this long
 NOISE = 0.2  # standard deviation of what is added to each action, in training as in the recipe
 CRUISE = 1.5  # metres a second that are worth walking: a faster ant falls over more often

@@ -12,14 +12,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories, from_d4rl
 from rewind.errors import DataError
 from rewind.rebuilt.players import Player
 from rewind.rebuilt.recipes import Recipe
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import DataError, UsageError
 from rewind.rebuilt.policy import BehaviourPolicy, load_behaviour
 from rewind.rebuilt.recipes import STEER, MazeRecipe, Recipe
 
-Array = NDArray[Any]
 Streams = Sequence[np.random.Generator]
 
 

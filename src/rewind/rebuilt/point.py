@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories, from_episodes
 from rewind.envs.mazes import Maze, find_maze
 from rewind.rebuilt.waypoints import Waypoints
 
-Array = NDArray[Any]
 PUSH, BRAKE = 2.0, 0.6  # per metre to the waypoint, per metre a second
 
 

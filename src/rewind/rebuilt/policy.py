@@ -29,12 +29,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file
 
-Array = NDArray[Any]
 ACTIVATIONS = ("tanh", "relu")
 LOG_STD = (-5.0, 2.0)
 VECTORS = ("in_shift", "in_scale", "out_shift", "out_scale", "log_std")

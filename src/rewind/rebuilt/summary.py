@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.data.catalogue import known_entry, normalised_score
-
-Array = NDArray[Any]
 
 
 def summary(data: Trajectories) -> dict[str, Any]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.envs.mazes import Maze
 from rewind.errors import UsageError
 
-Array = NDArray[Any]
 NEIGHBOURS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 

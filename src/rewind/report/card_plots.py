@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewind.data import Trajectories
 from rewind.errors import require
@@ -17,7 +16,6 @@ from rewind.report.figures import BLUE, GREY, new_figure, styled
 from rewind.report.inspection_plot import histogram
 from rewind.report.maze_plot import draw_goals, draw_maze
 
-Array = NDArray[Any]
 DPI, COLOURS = 100, 256  # a page of these should load at once
 
 

@@ -9,16 +9,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.catalogue import known_label
 from rewind.data.trajectories import Trajectories
 from rewind.memory.priorities import PRIORITIES, choose, rewards_of
 from rewind.memory.ranks import average_ranks
 from rewind.memory.sweeps import common_length
 from rewind.table import number, table
-
-Array = NDArray[Any]
 
 SLOTS = 256  # the paper's batch size
 QUALITY = tuple(name for name, priority in PRIORITIES.items() if not priority.dynamic)

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.trajectories import Trajectories
 from rewind.errors import UsageError, require
 from rewind.files import whole_file
 from rewind.report.inspection import QUALITY, Inspection
-
-Array = NDArray[Any]
 
 TERMINAL, TIMEOUT = "#2a6f97", "#e09f3e"
 INK = "#333333"

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.envs.mazes import Maze
 from rewind.errors import require
 from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styled
 
-Array = NDArray[Any]
 WALL = "#C9CED6"
 ANT_CELL, ANT_REACHED = 4.0, 0.5
 GOAL_SPREAD = 1.5  # metres beyond the cell's centre, on each axis, within which AntMaze draws its goal

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import UsageError, require
 from rewind.files import whole_file
 from rewind.policy import Policy
 from rewind.report.figures import INK, new_figure, styled
 
-Array = NDArray[Any]
 KINDS = (".gif", ".mp4")
 SLOWEST, FASTEST = 15.0, 30.0  # frames per second that look like a film, and that an eye can follow
 

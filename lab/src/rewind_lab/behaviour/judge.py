@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.envs.locomotion import HORIZON
 from rewind.envs.make import known_task
 from rewind.errors import DataError, UsageError
@@ -26,7 +26,6 @@ from rewind.rebuilt.policy import BehaviourPolicy
 from rewind_lab.behaviour.online import make_task, snapshots
 from rewind_lab.behaviour.sac import draw
 
-Array = NDArray[Any]
 STAGES = 8
 EPISODES, FINAL_EPISODES = 10, 100  # to choose by, to report
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.envs.make import FAST, make
 from rewind.envs.vector import ArrayEnv
 from rewind.errors import DataError, UsageError, unknown_name
@@ -33,7 +33,6 @@ from rewind.training.options import Stopped
 from rewind.training.train import stop_signals
 from rewind_lab.behaviour.sac import SAC, Learners, draw, grown, pack
 
-Array = NDArray[Any]
 PERIOD = 10_000  # steps per line of the curve
 
 

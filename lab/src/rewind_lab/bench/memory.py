@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rewind.data import Trajectories
 from rewind.files import write_json
 from rewind.memory import TrajectoryReplay
 from rewind.table import table
 from rewind_lab.bench.timing import machine, side_by_side
-
-Array = NDArray[Any]
 
 OBSERVATIONS, ACTIONS = 17, 6
 PLAN_STEPS, DYNAMIC_STEPS = 1000, 100

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA
 from rewind.data import Trajectories
 from rewind.errors import UsageError, unknown_name
@@ -29,7 +29,6 @@ from rewind.memory import PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.table import table as aligned
 from rewind_lab.bench.timing import machine, side_by_side
 
-Array = NDArray[Any]
 Call = Callable[[], Any]
 
 OBSERVATION, ACTION, LENGTH, SLICE = 17, 6, 1000, 16
