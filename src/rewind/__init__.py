@@ -5,8 +5,7 @@ from rewind.errors import DataError, MissingExtra, RewindError, UsageError
 from rewind.memory import Batch, Plan, PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.policy import Policy, load_policy
 from rewind.targets import WeightedTarget, target_bounds, weighted_target
-
-__version__ = "0.1.0"
+from rewind.version import __version__ as __version__
 
 __all__ = [
     "Batch",

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Union
 
-import rewind
 from rewind.cli.arguments import parse, subcommand
 from rewind.cli.data import Data
 from rewind.cli.demo import Demo
@@ -23,6 +22,7 @@ from rewind.cli.toy import Toy
 from rewind.cli.train import Train
 from rewind.cli.watch import Watch
 from rewind.errors import MissingExtra, RewindError
+from rewind.version import __version__
 
 GROUP = "rewind.commands"  # entry points of other packages: a name, and a dataclass with a method `run`
 OWN: Mapping[str, Any] = {
@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None, commands: Mapping[str, Any] | None 
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments in (["--version"], ["-V"]):
-        print(f"rewind {rewind.__version__}")
+        print(f"rewind {__version__}")
         return
     try:
         with plain_warnings():

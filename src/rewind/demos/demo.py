@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.cli.demo import Demo
 from rewind.data import Trajectories, save_npz
 from rewind.demos.demo_plots import draw_demo
+from rewind.demos.settings import DemoSettings
 from rewind.errors import UsageError
 from rewind.evaluation import Evaluator, evaluation_steps
 from rewind.evaluation.results import Variant, interval, score_table, scores, variants
@@ -31,7 +31,7 @@ WAYS: dict[str, tuple[str, float]] = {
 POINTS = 20  # evaluations on the way
 
 
-def run_demo(command: Demo) -> None:
+def run_demo(command: DemoSettings) -> None:
     """Make the data, train, print, draw."""
     least = {
         "seeds": 1,
@@ -66,7 +66,7 @@ def run_demo(command: Demo) -> None:
     print(f"{time.monotonic() - begin:.0f} s in all")
 
 
-def describe_runs(command: Demo, data: Trajectories) -> tuple[list[Run], list[str]]:
+def describe_runs(command: DemoSettings, data: Trajectories) -> tuple[list[Run], list[str]]:
     runs, names = [], []
     for name, (sampler, beta) in WAYS.items():
         these = make_runs(
@@ -122,7 +122,7 @@ def learned_paths(trained: Sequence[Trained], environment: str) -> tuple[list[Ar
 
 
 def write(
-    command: Demo,
+    command: DemoSettings,
     data: Trajectories,
     found: Sequence[Variant],
     rows: list[dict[str, Any]],

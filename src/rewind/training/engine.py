@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-import rewind
 from rewind.agents import Agent
 from rewind.agents.networks import fused_networks
 from rewind.errors import UsageError
 from rewind.training.table import Table
+from rewind.version import __version__
 
 EXPLODED = 1e9  # a Q value beyond this is no value
 MEASURED = 50  # batches per look at the metrics
@@ -174,7 +174,7 @@ def device_kind() -> str:
 
 def made_with(fused: bool) -> dict[str, str]:
     """Versions that results may depend on, and how networks were computed."""
-    versions = {"rewind": rewind.__version__, "jax": jax.__version__, "numpy": np.__version__}
+    versions = {"rewind": __version__, "jax": jax.__version__, "numpy": np.__version__}
     return versions | {"python": platform.python_version(), "kernels": "fused" if fused else "xla"}
 
 

@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import rewind
 from rewind.agents.networks import MLP, TanhGaussianPolicy
 from rewind.errors import UsageError
 from rewind.policy import Policy
 from rewind.training.options import Trained
+from rewind.version import __version__
 
 PROBES, NEAR = 64, 1e-4  # random observations, and how far the two policies may be apart, in units of max_action
 
@@ -26,7 +26,7 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
     """
     folders = []
     for number, result in enumerate(trained):
-        about = {**provenance, **result.run.describe(), "alive": result.alive, "rewind": rewind.__version__}
+        about = {**provenance, **result.run.describe(), "alive": result.alive, "rewind": __version__}
         folders.append(to_policy(result, about).save(out / "policies" / f"{number:03d}"))
     return folders
 

@@ -1,0 +1,35 @@
+"""What `rewind demo` can be told. Apart from the demo itself, which needs JAX, so that `rewind --help` is quick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """The data, the runs and the folder of one demo."""
+
+    out: Path = Path("demo")
+    """Folder for pictures, results, data and policies."""
+    maze: Literal["umaze", "medium", "large"] = "large"
+    """AntMaze's, in small."""
+    trajectories: int = 1000
+    """How many the data has: a point mass from anywhere to anywhere, rewarded only where it crosses the goal."""
+    noise: float = 1.0
+    """Standard deviation of what is added to the behaviour's pushes, which go up to 1."""
+    seeds: int = 5
+    """Runs of each way, all trained together."""
+    steps: int = 60_000
+    """Updates of each run."""
+    batch_size: int = 64
+    """Transitions per update."""
+    hidden: tuple[int, ...] = (64, 64)
+    """Sizes of the hidden layers."""
+    episodes: int = 20
+    """Episodes per evaluation and run."""
+    data_seed: int = 0
+    """Of the data."""
+    json: Path | None = None
+    """Also write all figures to this file."""
