@@ -9,13 +9,12 @@ RESULTS/work/GROUP/work.json     its runs
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from rewind.errors import UsageError
 from rewind.files import read_json, write_json
-from rewind.locks import try_lock
+from rewind.locks import only_one
 from rewind_lab.paper.specs import RunSpec, from_record, group_name
 
 TRAINED = "trained.json"
@@ -49,11 +48,7 @@ def forget_work(out: Path, specs: Sequence[RunSpec]) -> None:
     shutil.rmtree(work_folder(out, specs), ignore_errors=True)
 
 
-@contextmanager
-def only_runner(out: Path) -> Iterator[None]:
+def only_runner(out: Path) -> AbstractContextManager[None]:
     """One runner at a time in a folder of results."""
-    (out / "work").mkdir(parents=True, exist_ok=True)
-    with (out / "work" / ".lock").open("w") as file:
-        if not try_lock(file):
-            raise UsageError(f"another `rewind paper` is at work in {out}: wait for it, or give another --out")
-        yield
+    out.mkdir(parents=True, exist_ok=True)
+    return only_one(out / "work", f"another `rewind paper` is at work in {out}: wait for it, or give another --out")
