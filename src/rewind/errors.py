@@ -34,6 +34,10 @@ class CacheError(RewindError, OSError):
     """What was made cannot be kept."""
 
 
+class Abandoned(Exception):
+    """Raised in work whose result nobody waits for any more."""
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import `module`, or say which extra brings it."""
     try:

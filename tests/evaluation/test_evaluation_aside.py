@@ -140,16 +140,16 @@ def test_an_environment_that_only_this_process_knows_is_played_here(data, beside
 def test_a_player_that_is_gone_is_replaced_by_this_process(data, beside, capfd):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
     expected = judge.play(judge.order(group, 20))
-    judge._player._process.kill()
+    judge._process._process.kill()
     again = judge.play(judge.order(group, 20))
     np.testing.assert_equal(again, expected)
-    assert "played in this process: the process that plays evaluations ended with status -9" in capfd.readouterr().out
+    assert "played in this process: the process rewind.evaluation.player ended with status -9" in capfd.readouterr().out
 
 
 def test_a_player_ends_with_whoever_asked_it(data, beside):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
     judge.play(judge.order(group, 20))
-    process = judge._player._process
+    process = judge._process._process
     assert process.poll() is None
     del judge
     assert process.wait(10) == -signal.SIGKILL
@@ -317,7 +317,7 @@ def test_a_second_ctrl_c_does_not_wait_for_an_evaluation_that_is_not_kept():
     """Neither does the end of the process."""
     command = [sys.executable, "-c", PROGRAM]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == -signal.SIGINT and "again to stop at once" in ended.stderr, ended.stderr
     assert ended.stderr.rstrip().endswith("KeyboardInterrupt")
 

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from rewind.agents.networks import value
 from rewind.data import Trajectories
 from rewind.envs import make
-from rewind.errors import DataError, UsageError
+from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.diagnose import Diagnostics, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
-from rewind.evaluation.player import CannotPlay, Networks, Player, summary
+from rewind.evaluation.player import Networks, summary
+from rewind.processes import Process
 from rewind.progress import say
 from rewind.training.engine import to_host
 from rewind.training.evaluations import Evaluate, EvaluateLater, Figures, Order, can_wait
@@ -42,7 +43,7 @@ class Scorer:
     def __init__(self, environment: str | Sequence[str], episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
         self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
-        self._player: Player | None = Player()  # where orders are played, while that can be
+        self._process: Process | None = Process("rewind.evaluation.player")  # while that can be used
 
     def check(self, data: Trajectories) -> None:
         """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
@@ -108,12 +109,13 @@ class Scorer:
         return np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
 
     def _play_elsewhere(self, environment: str, networks: Networks, seeds: list[int]) -> Figures:
-        if self._player is not None:
+        if self._process is not None:
+            message = {"environment": environment, "episodes": self.episodes, "seeds": seeds, **networks.arrays()}
             try:
-                return self._player(environment, self.episodes, networks, seeds)
-            except CannotPlay as error:
+                return self._process.ask(message)
+            except (RewindError, OSError) as error:
                 say(f"rewind: evaluations are played in this process: {error}")
-                self._player = None
+                self._process = None
         return self._play(environment, networks, seeds)
 
     def _play(self, environment: str, act: Act, seeds: list[int]) -> Figures:

@@ -20,16 +20,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rewind.data import Trajectories, load_npz, save_npz
 from rewind.errors import CacheError, DataError, RewindError, UsageError
 from rewind.files import write_json
 from rewind.locks import only_one
+from rewind.processes import Answer, Processes, available_cores
 from rewind.progress import steps_bar
 from rewind.rebuilt.collect import Episodes, join, to_trajectories
 from rewind.rebuilt.orders import Order, PartOrder, find_built, make_order
 from rewind.rebuilt.recipes import GIVEN, find_recipe
 from rewind.rebuilt.worker import Job, load_chunk
-from rewind.rebuilt.workers import Workers, available_cores
 
 VERSIONS = "versions.json"
 
@@ -106,7 +108,7 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
     bar = steps_bar(order.recipe.name, size, 0, progress)
     keep = False
     try:
-        with Workers(threads, chunks) as workers:
+        with Processes("rewind.rebuilt.worker", threads, chunks) as workers:
             episodes = _collect(order, workers, chunks, bar)
         save_npz(_finished(order, episodes), path)
     except (KeyboardInterrupt, RewindError):
@@ -167,11 +169,11 @@ class _Part:
         return here + (self.asked - len(self.rows)) * each < self.order.size
 
 
-def _collect(order: Order, workers: Workers, folder: Path, bar: Any) -> Episodes:
+def _collect(order: Order, workers: Processes, folder: Path, bar: Any) -> Episodes:
     """Play until every policy has its share. Which chunks count is decided by their numbers, not by who is first."""
     recipe = order.recipe
     parts = [_Part(index, part, recipe.width * recipe.horizon) for index, part in enumerate(order.parts)]
-    running: dict[Future[int], tuple[_Part, int]] = {}
+    running: dict[Future[Answer], tuple[_Part, int]] = {}
     while any(part.chunks is None for part in parts):
         for part in parts:
             while part.hungry and len(running) < workers.count:
@@ -180,7 +182,7 @@ def _collect(order: Order, workers: Workers, folder: Path, bar: Any) -> Episodes
         finished, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in finished:
             part, chunk = running.pop(future)
-            part.rows[chunk] = future.result()
+            part.rows[chunk] = int(future.result()["rows"])
             bar.update(min(part.rows[chunk], max(0, recipe.size - bar.n)))
     return join(_share(part, folder) for part in parts if part.order.size)
 
@@ -189,14 +191,14 @@ def _file(folder: Path, part: int, chunk: int) -> Path:
     return folder / f"{part:03}-{chunk:06}.npz"
 
 
-def _ask(order: Order, part: _Part, workers: Workers, folder: Path) -> Future[int]:
+def _ask(order: Order, part: _Part, workers: Processes, folder: Path) -> Future[Answer]:
     path = _file(folder, part.index, part.asked)
     if (kept := load_chunk(path)) is not None:  # of a build that was stopped
-        done: Future[int] = Future()
-        done.set_result(kept.rows)
+        done: Future[Answer] = Future()
+        done.set_result({"rows": np.array(kept.rows)})
         return done
     policy = None if part.order.path is None else str(part.order.path)
-    return workers.submit(Job(order.recipe, order.seed, part.index, part.asked, policy, str(path)))
+    return workers.submit(Job(order.recipe, order.seed, part.index, part.asked, policy, str(path)).message())
 
 
 def _share(part: _Part, folder: Path) -> Episodes:

@@ -1,7 +1,7 @@
 """A process that plays chunks: `python -m rewind.rebuilt.worker`.
 
-It reads a job a line from stdin, writes the chunk's file, and answers with a line. Arrays depend on the number of
-threads of the linear algebra, so whoever starts it gives it one (`rewind.rebuilt.workers`).
+It is sent jobs, writes the chunk's file, and answers with the number of its rows. Arrays depend on the number of
+threads of the linear algebra; `rewind.processes` gives it one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rewind.errors import RewindError
 from rewind.files import whole_file
-from rewind.processes import answering
+from rewind.processes import Message, serve
 from rewind.rebuilt.collect import FIELDS, Episodes, play
 from rewind.rebuilt.players import Player, find_player
 from rewind.rebuilt.recipes import MazeRecipe, Recipe
@@ -37,8 +36,8 @@ class Job:
     policy: str | None
     out: str
 
-    def text(self) -> str:
-        return json.dumps(asdict(self))
+    def message(self) -> Message:
+        return {"job": json.dumps(asdict(self))}
 
     @classmethod
     def read(cls, text: str) -> Job:
@@ -64,30 +63,20 @@ def load_chunk(path: Path) -> Episodes | None:
 
 
 def main() -> None:
-    """Answer jobs until there are no more."""
-    orders, answers = answering()
+    """Play jobs until there are no more."""
     players: dict[tuple[Recipe, str | None], Player] = {}
-    for line in orders:
-        try:
-            answers.write(json.dumps(_answer(Job.read(line.decode()), players)).encode() + b"\n")
-            answers.flush()
-        except BrokenPipeError:  # nobody waits for it any more
-            os._exit(1)
 
-
-def _answer(job: Job, players: dict[tuple[Recipe, str | None], Player]) -> dict[str, Any]:
-    try:
+    def answer(message: Message) -> Message:
+        job = Job.read(str(message["job"]))
         key = (job.recipe, job.policy)
         if key not in players:
             players.clear()  # simulators are large
             players[key] = find_player(*key)
         episodes = play(players[key], job.recipe, job.seed, job.part, job.chunk)
         save_chunk(episodes, job.out)
-    except RewindError as error:
-        return {"error": type(error).__name__, "text": str(error)}
-    except OSError as error:
-        return {"error": "OSError", "errno": error.errno, "text": error.strerror or str(error)}
-    return {"rows": episodes.rows}
+        return {"rows": episodes.rows}
+
+    serve(answer)
 
 
 if __name__ == "__main__":
