@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-import rewind.errors
+from rewind import errors
 from rewind.errors import Abandoned, RewindError
 
 Message = Mapping[str, Any]
@@ -173,7 +173,7 @@ def _error(answer: Answer) -> Exception:
     name, text = str(answer["error"]), str(answer["text"])
     if name == "OSError":
         return OSError(int(answer["errno"]), text)
-    kind: type[Exception] = getattr(rewind.errors, name, RewindError)
+    kind: type[Exception] = getattr(errors, name, RewindError)
     return kind(text)
 
 
