@@ -87,7 +87,6 @@ def run(tree: Path, folder: Path, *arguments: str) -> subprocess.CompletedProces
 def imported_from(tree: Path, folder: Path) -> Path:
     """Where the tree's `rewind` is imported from; an error where another copy comes first."""
     ended = run(tree, folder, "-c", "import rewind; print(rewind.__file__)")
-
     path = Path(ended.stdout.strip())
     if ended.returncode != 0 or not path.is_relative_to(tree):
         sys.exit(f"{tree}: `import rewind` does not give the code of this tree\n{ended.stdout}{ended.stderr}")
@@ -101,7 +100,6 @@ def train(options: argparse.Namespace, algorithm: str, tree: Path, module: str, 
         "--hidden", "16", "16", "--env", "none", "--out", out,
     ]  # fmt: skip
     ended = run(tree, folder, "-c", f"from {module} import main; main()", *arguments)
-
     if ended.returncode != 0:
         sys.exit(f"{tree}: rewind {' '.join(arguments)}\nended with status {ended.returncode}\n{ended.stderr}")
 
