@@ -23,7 +23,7 @@ import rewind
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FIXTURES = HERE / "fixtures"
-RESULTS = next(folder for folder in (ROOT / "lab" / "results", ROOT / "results") if folder.is_dir())
+RESULTS = ROOT / "lab" / "results"
 
 PRIORITIES = (
     "return", "avg_reward", "uqm_reward", "uhm_reward", "min_reward", "max_reward",
@@ -113,7 +113,7 @@ def _counts(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 def wanted_ids(data: str) -> dict[str, dict[str, Any]]:
     """The ids of all runs that the tables of the paper want."""
-    from rewind.experiments.paper.definitions import Choice, load_definitions  # adapt this line after the move
+    from rewind_lab.paper.definitions import Choice, load_definitions
 
     wanted = load_definitions().wanted(Choice(data=data))
     return {table: counted(spec.run for spec in specs) for table, specs in wanted.items()}

@@ -2,7 +2,8 @@
 
 import pytest
 
-pytest.importorskip("pyarrow")
+for package in ("pyarrow", "rewind_lab"):
+    pytest.importorskip(package)
 
 from tests.protection import facts
 
