@@ -1,4 +1,4 @@
-"""The lab's commands: `rewind paper`, `rewind bench`, `rewind behaviour`. Found through entry points."""
+"""The lab's commands: `rewind paper`, `bench`, `behaviour` and `house`. Found through entry points."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rewind_lab.bench.evaluation import BenchEvaluation
 from rewind_lab.bench.memory import BenchMemory
 from rewind_lab.bench.peers import BenchPeers
 from rewind_lab.bench.train import BenchTrain
+from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
 from rewind_lab.paper import commands as paper
 
 
@@ -56,6 +57,20 @@ class Bench:
 
 
 @dataclass
+class House:
+    """The code itself: rooms and floors, the walk of a transition, lines."""
+
+    command: (
+        Annotated[HouseDraw, subcommand("draw")]
+        | Annotated[HouseWalk, subcommand("walk")]
+        | Annotated[HouseLines, subcommand("lines")]
+    )
+
+    def run(self) -> None:
+        self.command.run()
+
+
+@dataclass
 class Paper:
     """The paper, rerun: its tables as data, a runner that survives, one table of results."""
 
@@ -74,4 +89,4 @@ class Paper:
         self.command.run()
 
 
-COMMANDS = {"paper": Paper, "bench": Bench, "behaviour": Behaviour}
+COMMANDS = {"paper": Paper, "bench": Bench, "behaviour": Behaviour, "house": House}

@@ -37,7 +37,7 @@ OWN: Mapping[str, Any] = {
     "sweeps": Sweeps,
     "mazes": Mazes,
 }
-LAB = ("paper", "bench", "behaviour")  # commands of rewind-lab
+LAB = ("paper", "bench", "behaviour", "house")  # commands of rewind-lab
 
 
 def find_commands() -> dict[str, Any]:

@@ -1,0 +1,66 @@
+"""The house: imports, its drawing, and the walk of a transition."""
+
+import ast
+import re
+
+import pytest
+
+pytest.importorskip("grimp")
+
+from rewind_lab.house.commands import HouseDraw
+from rewind_lab.house.rooms import PACKAGES, imports, module_of, room_of, rooms
+from rewind_lab.house.walk import walk
+
+MOST_FILES = 23
+OURS = re.compile(r"rewind(_lab)?(\.\w+)+(:\w+)?")
+# Where a module is imported by a name that is not written there: of a library, of a plug-in, of an environment.
+IMPORTS_BY_NAME = {"rewind.errors", "rewind.arrays", "rewind.registry", "rewind.envs.make"}
+
+
+def trees():
+    for folder in PACKAGES.values():
+        for path in folder.rglob("*.py"):
+            yield module_of(path), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_the_page_shows_the_house_as_it_is():
+    HouseDraw(check=True).run()
+
+
+def test_imports_inside_functions_count():
+    assert imports()[rooms()["rewind.cli"], rooms()["rewind.integrations"]]
+
+
+def test_modules_of_other_rooms_are_not_named_in_strings():
+    named = [
+        (module, node.value)
+        for module, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and OURS.fullmatch(node.value)
+    ]
+    assert "rewind.evaluation.player" in [text for _, text in named]  # a program that evaluates
+    for module, text in named:
+        room, other = room_of(module), room_of(text.partition(":")[0])
+        assert other in (room, None) or other.package < room.package  # the lab may name what is in the library
+
+
+def test_modules_are_imported_by_name_in_registries_alone():
+    dynamic = set()
+    for module, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and not (node.args and isinstance(node.args[0], ast.Constant)):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if called in ("import_module", "__import__", "run_module"):
+                    dynamic.add(module)
+    assert dynamic <= IMPORTS_BY_NAME
+
+
+def test_a_transition_passes_few_files_in_the_order_of_the_floors():
+    for package in ("jax", "equinox", "optax", "h5py", "tyro"):
+        pytest.importorskip(package)
+    steps = walk([])
+    assert len(steps) <= MOST_FILES
+    entered = list(dict.fromkeys(step.module.split(".")[1] for step in steps))
+    # Rows go from data through the memory to the agents; whoever hands them on does so from the top down.
+    assert [room for room in entered if room in ("data", "memory", "agents")] == ["data", "memory", "agents"]
+    assert [room for room in entered if room in ("cli", "training")] == ["cli", "training"]
