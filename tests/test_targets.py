@@ -129,7 +129,8 @@ def test_a_skipped_batch_is_an_error():
     memory, target = loop()
     target(memory.sample(3), np.zeros(3, np.float32))
     memory.sample(3)
-    with pytest.raises(UsageError, match=r"slot 0 holds trajectory \d step 3, but before it came trajectory \d step 5"):
+    expected = r"slot 0 is at trajectory \d step 3, but its previous row was trajectory \d step 5"
+    with pytest.raises(UsageError, match=expected):
         target(memory.sample(3), np.zeros(3, np.float32))
 
 
@@ -209,19 +210,19 @@ def test_bounds_are_found_in_the_rewards(rewards, expected):
 
 
 def test_there_are_no_bounds_without_a_discount_or_rewards():
-    with pytest.raises(UsageError, match=r"discount is 1\.0; expected a number from 0 to less than 1"):
+    with pytest.raises(UsageError, match=r"discount is 1\.0; expected at least 0 and less than 1"):
         target_bounds([0.0, 1.0], 1.0)
     with pytest.raises(UsageError, match=r"discount is -0\.1"):
         target_bounds([0.0, 1.0], -0.1)
     for bad in (np.inf, np.nan):
-        with pytest.raises(UsageError, match="nothing to bound targets by"):
+        with pytest.raises(UsageError, match="bounds of targets are unknown"):
             target_bounds([0.0, bad], 0.9)
     with pytest.raises(UsageError, match="no rewards"):
         target_bounds(np.zeros(0), 0.9)
 
 
 def test_bounds_must_leave_something_between_and_stay_as_they_were_saved():
-    with pytest.raises(UsageError, match=r"between low 1\.0 and high 0\.0"):
+    with pytest.raises(UsageError, match=r"low is 1\.0 and high is 0\.0"):
         WeightedTarget(low=1.0, high=0.0)
     state = WeightedTarget(low=-100.0, high=0.0).state_dict()
     WeightedTarget(low=-100.0, high=0.0).load_state_dict(state)

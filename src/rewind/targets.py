@@ -1,19 +1,19 @@
-"""What a critic regresses to: the one-step, the SARSA and the weighted target (eq. 2, 3 and 4 of the paper).
+"""Critic targets: the one-step, the SARSA and the weighted target (eq. 2, 3 and 4 of the paper).
 
-Plain arithmetic that NumPy, torch and JAX arrays all pass through. A backward sweep visits t+1 right before t, so the
-target of t+1 is at hand when t needs it: one number per slot is carried, the paper's "Q table".
+The code works with NumPy, torch and JAX arrays. A backward sweep visits t+1 right before t, so the target of t+1 is
+known when t needs it: one number per slot is carried, the paper's "Q table".
 
     y_t = r_t                                                    at a terminal
-    y_t = r_t + discount * bootstrap_t                           where a sweep starts (`fresh`), for want of y_{t+1}
+    y_t = r_t + discount * bootstrap_t                           where a sweep starts (`fresh`), without y_{t+1}
     y_t = r_t + discount * [(1 - beta) * y_{t+1} + beta * bootstrap_t]    elsewhere
 
-`bootstrap_t` is whatever the algorithm's own one-step target multiplies by the discount: Q(s', pi(s')) for TD3+BC,
-V(s') for IQL, min Q - alpha * log pi for EDAC. With frozen networks y is the lambda-return with lambda = 1 - beta:
-beta = 1 is the one-step target, beta = 0 the Monte-Carlo return with the bootstrap at the tail (SARSA).
+`bootstrap_t` is what the algorithm's one-step target multiplies by the discount: Q(s', pi(s')) for TD3+BC, V(s') for
+IQL, min Q - alpha * log pi for EDAC. With frozen networks, y is the lambda-return with lambda = 1 - beta: beta = 1 is
+the one-step target, beta = 0 the Monte-Carlo return with the bootstrap at the tail (SARSA).
 
-A critic that diverges promises more than rewards can add up to, and learns from its promise. Where the range of the
-rewards is known, bounds (`low`, `high`) on y end that: with -1 and 0 and a discount of 0.99, all y are in [-100, 0].
-`target_bounds` finds them in the rewards of the data.
+The Q values of a critic that diverges exceed the maximum possible return, and bootstrapping makes them grow further.
+Bounds on y (`low`, `high`) prevent that: with rewards of -1 and 0 and a discount of 0.99, all y are in [-100, 0].
+`target_bounds` computes them from the rewards of the data.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from rewind.arrays import copy_of, from_numpy, namespace, to_numpy
 from rewind.errors import UsageError
 
 BOUNDS = ("low", "high")
-SLACK = 0.05  # of the range that Q can have: so far beyond it is no error of estimation
+SLACK = 0.05  # of the range of possible returns: a Q further outside has diverged
 
 
 def weighted_target(
     carry: Any, batch: Any, bootstrap: Any, *, discount: Any, beta: Any, low: Any = None, high: Any = None
 ) -> tuple[Any, Any]:
-    """The critic targets of one batch, and what the next batch of the same slots needs to know.
+    """The critic targets of one batch, and the carry for the next batch.
 
     carry: (batch,) the targets of the previous batch; any finite numbers before the first one
-    batch: anything with `rewards`, `terminals` and `fresh`, each (batch,)
+    batch: an object with `rewards`, `terminals` and `fresh`, each (batch,)
     bootstrap: (batch,) the value of the successor state
-    low, high: bounds of the targets; None: none
+    low, high: bounds of the targets, None for no bound
     returns: (target, carry), both (batch,)
     """
     xp = namespace(bootstrap)
@@ -50,28 +50,26 @@ def weighted_target(
 
 
 def target_bounds(rewards: Any, discount: float) -> tuple[float, float]:
-    """The least and the most that rewards like these can add up to, however long an episode lasts: (low, high).
+    """The smallest and the largest return (low, high) possible with these rewards, for episodes of any length.
 
-    rewards: all of the data, as the critic sees them
+    rewards: all rewards of the data, as the critic sees them
     """
     if not 0.0 <= discount < 1.0:
-        raise UsageError(
-            f"discount is {discount}; expected a number from 0 to less than 1: otherwise sums have no bounds"
-        )
+        raise UsageError(f"discount is {discount}; expected at least 0 and less than 1: otherwise there are no bounds")
     rewards = to_numpy(rewards)
     if not rewards.size:
-        raise UsageError("no rewards: there is nothing to bound targets by")
+        raise UsageError("no rewards: the bounds of targets are unknown")
     low, high = float(rewards.min()), float(rewards.max())
     if not np.isfinite([low, high]).all():
-        raise UsageError(f"rewards from {low} to {high}: there is nothing to bound targets by")
-    # What ends at once is a sum too, of a single reward.
+        raise UsageError(f"rewards from {low} to {high}: the bounds of targets are unknown")
+    # An episode of one step returns a single reward.
     return min(low, low / (1 - discount)), max(high, high / (1 - discount))
 
 
 def excess(q: Any, low: float, high: float) -> Any:
-    """How far Q is beyond `target_bounds`, in units of their range: 0 within; more than `SLACK` has diverged.
+    """How far Q is outside `target_bounds`, in units of their range: 0 inside; more than `SLACK` has diverged.
 
-    NaN where everything is possible, or nothing is known of Q.
+    NaN if there are no bounds or Q is NaN.
     """
     if not np.isfinite([low, high]).all():
         return np.full(np.shape(q), np.nan)
@@ -79,14 +77,14 @@ def excess(q: Any, low: float, high: float) -> Any:
 
 
 class WeightedTarget:
-    """`weighted_target` for a training loop: keeps one number per slot between calls and checks the order.
+    """`weighted_target` for a training loop: keeps one number per slot between calls and checks the order of batches.
 
-    Call it once for every batch, in the order the memory gave them:
+    Call it once for every batch, in the order of the memory:
 
         target = WeightedTarget(discount=0.99, beta=0.75)
         y = target(batch, bootstrap)          # bootstrap: (batch,) Q(s', pi(s')), detached
 
-    low, high: bounds of the targets; None: none
+    low, high: bounds of the targets, None for no bound
     """
 
     def __init__(
@@ -96,7 +94,7 @@ class WeightedTarget:
             if not 0.0 <= value <= 1.0:
                 raise UsageError(f"{name} is {value}; expected a number from 0 to 1")
         if low is not None and high is not None and not low < high:
-            raise UsageError(f"targets between low {low} and high {high}; expected low to be less")
+            raise UsageError(f"low is {low} and high is {high}; expected low to be less than high")
         self.discount = float(discount)
         self.beta = float(beta)
         self.low = None if low is None else float(low)
@@ -106,14 +104,14 @@ class WeightedTarget:
         self._timesteps: Any = None
 
     def __call__(self, batch: Any, bootstrap: Any) -> Any:
-        # A batch on an accelerator keeps its bookkeeping on the host, so that checking it costs no transfer.
+        # A batch on an accelerator keeps its host arrays, so that the check needs no transfer.
         host = batch if getattr(batch, "host", None) is None else batch.host
         self._check(host, bootstrap)
         carry = bootstrap if self._carry is None else from_numpy(self._carry, bootstrap)
         target, carry = weighted_target(
             carry, batch, bootstrap, discount=self.discount, beta=self.beta, low=self.low, high=self.high
         )
-        self._carry = copy_of(carry)  # whatever the loop does to its targets in place
+        self._carry = copy_of(carry)  # the loop may change its targets in place
         self._trajectories, self._timesteps = host.trajectories, host.timesteps
         return target
 
@@ -126,8 +124,8 @@ class WeightedTarget:
             continues = np.zeros(host.fresh.shape, dtype=bool)
         elif self._trajectories.shape != host.trajectories.shape:
             raise UsageError(
-                f"the batch has {len(host.fresh)} slots, the one before had {len(self._trajectories)}; "
-                "targets are carried per slot, so the batch size must stay (reset() forgets the slots)"
+                f"the batch has {len(host.fresh)} slots, the previous one had {len(self._trajectories)}; "
+                "targets are carried per slot, so the batch size must not change (reset() clears the slots)"
             )
         else:
             same = host.trajectories == self._trajectories
@@ -139,20 +137,20 @@ class WeightedTarget:
     def _explain(self, host: Any, slot: int) -> str:
         now = f"trajectory {host.trajectories[slot]} step {host.timesteps[slot]}"
         if self._trajectories is None:
-            before = "nothing (this is the first batch)"
+            before = "none (this is the first batch)"
         else:
             before = f"trajectory {self._trajectories[slot]} step {self._timesteps[slot]}"
         return (
-            f"slot {slot} holds {now}, but before it came {before}: a batch was skipped, repeated or shuffled. "
-            "Call the target once for every batch, in order; after load_state_dict of the memory, load this one's too"
+            f"slot {slot} is at {now}, but its previous row was {before}: a batch was skipped, repeated or shuffled. "
+            "Call the target once for every batch, in order; when you load the memory's state, load the target's too"
         )
 
     def reset(self) -> None:
-        """Forget what is carried; the next batch must be all `fresh`."""
+        """Clear the carried targets; all rows of the next batch must be `fresh`."""
         self._carry = self._trajectories = self._timesteps = None
 
     def state_dict(self) -> dict[str, Any]:
-        """What must be kept to continue: the carried targets and where each slot stands."""
+        """The carried targets and the position of each slot."""
         state: dict[str, Any] = {"discount": self.discount, "beta": self.beta, "started": self._carry is not None}
         state |= {name: getattr(self, name) for name in BOUNDS if getattr(self, name) is not None}
         if self._carry is not None:
@@ -162,7 +160,7 @@ class WeightedTarget:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state."""
+        """Resume from a saved state."""
         for name in ("discount", "beta", *BOUNDS):
             if state.get(name) != getattr(self, name):
                 raise UsageError(
@@ -170,6 +168,6 @@ class WeightedTarget:
                 )
         self.reset()
         if state["started"]:
-            self._carry = np.array(state["carry"])  # becomes an array of the loop's library at the next call
+            self._carry = np.array(state["carry"])  # converted to the loop's library at the next call
             self._trajectories = np.array(state["trajectories"])
             self._timesteps = np.array(state["timesteps"])

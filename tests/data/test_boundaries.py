@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.data.logs import ant_log, flat_log
 
 from rewind.data import from_d4rl
-from rewind.data.jumps import jumps
+from rewind.data.boundaries import jumps
 from rewind.errors import DataError, UsageError
 
 RULES = ("flags", "flags+jump", "timeouts_only")

@@ -346,7 +346,7 @@ def test_a_read_only_cache_serves_what_it_has_and_refuses_the_rest(cache):
         pytest.skip("nothing is read-only to this user")
     try:
         assert get(NAME) == cache / FILE
-        with pytest.raises(DownloadError, match="cannot be kept"):
+        with pytest.raises(DownloadError, match="cannot be written"):
             get("hopper-expert-v2")
     finally:
         cache.chmod(0o700)

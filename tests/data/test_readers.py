@@ -174,7 +174,7 @@ def test_names_that_lead_nowhere(tmp_path):
         load(tmp_path / "nothing")
     with pytest.raises(UsageError, match="did you mean 'hopper-medium-v2'"):
         load("hoper-medium-v2")
-    with pytest.raises(DataError, match="is a folder, but no Minari data set"):
+    with pytest.raises(DataError, match="is not a Minari data set"):
         load(tmp_path)
     (tmp_path / "x.csv").write_text("1,2")
     with pytest.raises(DataError, match=r"unknown kind of file '\.csv'.*a log of your own"):

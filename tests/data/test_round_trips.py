@@ -89,7 +89,7 @@ def test_minari_leaves_out_a_step_without_successor_and_says_so(tmp_path, monkey
     pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     data = from_d4rl(flat_log([4, 3, 1], [False, True, False], successors=False))
-    with pytest.warns(UserWarning, match="2 of 3 trajectories lose their last step"):
+    with pytest.warns(UserWarning, match="the last step of 2 of 3 trajectories is left out"):
         save_minari(data, "short-v0")
     back = load_minari("short-v0")
     assert back.lengths.tolist() == [3, 3]
@@ -104,7 +104,7 @@ def test_minari_keeps_what_is_there(tmp_path, monkeypatch):
     save_minari(data, "once-v0")
     with pytest.raises(UsageError, match="already"):
         save_minari(data, "once-v0")
-    with pytest.raises(UsageError, match="no Minari id"):
+    with pytest.raises(UsageError, match="not a Minari id"):
         save_minari(data, "a name")
 
 

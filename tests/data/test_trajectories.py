@@ -146,10 +146,10 @@ def without(key):
 
 
 BAD = {
-    "NaN": (poisoned("observations", 5, np.nan), r"observations holds a value that is NaN.* at row 5 \(trajectory 1\)"),
-    "infinity": (poisoned("rewards", 8, np.inf), r"rewards holds .* at row 8 \(trajectory 2\)"),
-    "too large": (changed(actions=np.full((10, 2), 1e300)), "actions holds .* too large for float32"),
-    "NaN successor": (poisoned("next_observations", 6, np.nan), "final_observations holds .* at trajectory 1"),
+    "NaN": (poisoned("observations", 5, np.nan), r"observations has a value that is NaN.* at row 5 \(trajectory 1\)"),
+    "infinity": (poisoned("rewards", 8, np.inf), r"rewards has .* at row 8 \(trajectory 2\)"),
+    "too large": (changed(actions=np.full((10, 2), 1e300)), "actions has .* too large for float32"),
+    "NaN successor": (poisoned("next_observations", 6, np.nan), "final_observations has .* at trajectory 1"),
     "lengths disagree": (changed(actions=np.zeros((9, 2))), "actions has 9 rows, but rewards has 10"),
     "missing key": (without("rewards"), "missing rewards; the data has: actions, next_observations, observations"),
     "empty": (changed(observations=np.zeros((0, 3)), rewards=[], actions=[], terminals=[], timeouts=[]), "empty"),
@@ -183,7 +183,7 @@ def test_lengths_must_be_positive_and_add_up():
 BAD_EPISODES = {
     "no reward": ({"rewards": []}, "episode 1 has length 0"),
     "counts": ({"actions": np.zeros((2, 1))}, "episode 1: 3 rewards, 2 actions and 3 observations"),
-    "no end": ({"terminated": None}, "episode 1 does not say how it ended"),
+    "no end": ({"terminated": None}, "episode 1 does not state how it ended"),
     "early terminal": ({"terminated": np.array([0, 1, 0])}, "a terminal at step 1 of 3"),
     "another width": (
         {"observations": np.zeros((3, 5))},

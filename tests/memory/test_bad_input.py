@@ -91,7 +91,7 @@ def test_a_memory_without_data_says_so(kind):
 def test_feedback_without_a_sample_is_an_error(kind):
     memory = kind(seed=0)
     memory.load_offline_dataset(make([5, 3], known=1.0))
-    with pytest.raises(UsageError, match="without a sample"):
+    with pytest.raises(UsageError, match="before any sample"):
         memory.update_uncertainty([1.0])
 
 

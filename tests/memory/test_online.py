@@ -120,6 +120,6 @@ def test_late_td_errors_do_not_land_on_what_took_the_place_of_their_rows():
 def test_adding_nothing_that_could_be_replayed_is_refused():
     memory = TrajectoryReplay(seed=0, capacity=10)
     memory.load_offline_dataset(make([4, 4], known=1.0))
-    with pytest.raises(DataError, match="nothing of what is added could be replayed"):
+    with pytest.raises(DataError, match="none of the added trajectories can be replayed"):
         memory.add(make([1, 1], terminated=0.0, known=0.0))
     assert len(memory.sample(2)) == 2

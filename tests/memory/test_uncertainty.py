@@ -97,7 +97,7 @@ def test_a_plan_made_ahead_is_fed_in_order():
     first, second = memory.plan(5, 3), memory.plan(5, 3)
     memory.update_uncertainty(disagreement(first), first)
     memory.update_uncertainty(disagreement(second), second)
-    with pytest.raises(UsageError, match="have their uncertainty already"):
+    with pytest.raises(UsageError, match="is already known"):
         memory.update_uncertainty(disagreement(first), first)
 
 

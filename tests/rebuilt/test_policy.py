@@ -96,7 +96,7 @@ def test_no_file_no_archive_and_pickles_are_refused(tmp_path):
     with pytest.raises(DataError, match="cannot be read: No such file"):
         load_behaviour(tmp_path / "p.npz")
     (tmp_path / "p.npz").write_bytes(b"no archive")
-    with pytest.raises(DataError, match=r"not a readable \.npz file: it is no archive"):  # not: unpickle it
+    with pytest.raises(DataError, match=r"not a readable \.npz file: not an archive"):  # not: unpickle it
         load_behaviour(tmp_path / "p.npz")
     np.savez(tmp_path / "p.npz", w0=np.array([{}], dtype=object))
     with pytest.raises(DataError, match=r"not a readable \.npz"):

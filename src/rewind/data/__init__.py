@@ -1,12 +1,11 @@
-"""Where trajectories come from."""
+"""Logged data as `Trajectories`: readers and writers, checks, and the catalogue of published files."""
 
 from rewind.data.boundaries import from_d4rl
-from rewind.data.episodes import from_episodes
+from rewind.data.episodes import from_episodes, from_steps
 from rewind.data.hdf5 import load_hdf5, save_hdf5
 from rewind.data.load import load
 from rewind.data.minari_sets import load_minari, save_minari
 from rewind.data.npz import load_npz, save_npz
-from rewind.data.steps import from_steps
 from rewind.data.trajectories import Trajectories
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Where trajectories end in flat logged data.
+"""Find where trajectories end in flat logged data.
 
     row             0   1   2   3   4   5   6   7   8   9
     terminals       0   0   0   1   1   1   0   0   0   0      3, 4, 5: at the goal
@@ -7,11 +7,11 @@
 
     flags          [0   1   2   3] [4] [5] [6   7   8   9]     terminals | timeouts
     flags+jump     [0   1   2   3] [4] [5] [6   7] [8   9]     and where the next row is not the successor
-    ... merged     [0   1   2   3   4   5] [6   7] [8   9]     4 and 5 go to the success they follow
-    timeouts_only  [0   1   2   3   4   5   6   7   8   9]     terminals end nothing
+    ... merged     [0   1   2   3   4   5] [6   7] [8   9]     4 and 5 join the success before them
+    timeouts_only  [0   1   2   3   4   5   6   7   8   9]     terminals do not end a trajectory
 
-Whatever the rule, a row's reward, successor and terminal stay what the file says: rules decide which rows belong
-together, so that targets do not depend on them. Merged rows therefore keep their terminals (`inner_terminals`).
+A rule only decides which rows form a trajectory. A row's reward, successor and terminal come from the file, so one-step
+targets are the same under every rule. Merged rows keep their terminals (`inner_terminals`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,17 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.checks import CHUNK_ROWS, check_finite, missing_columns, storage_array
-from rewind.data.jumps import jumps
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, unknown_name
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
+
+# Detection of jumps from the size of steps
+FEWEST_STEPS = 1_000  # with fewer steps, there are too few large ones to estimate the limit
+SAMPLE = 100_000  # maximum number of rows from which quantiles are estimated
+TAIL = (0.95, 0.99)  # quantiles of a column's steps from which its largest steps are extrapolated
+FALSE_ALARMS = 0.1  # expected per data set
+SMOOTH = 0.1  # maximum share of a column's range that an ordinary large step may cover
 
 
 def from_d4rl(
@@ -37,13 +43,13 @@ def from_d4rl(
     """Trajectories from a D4RL-style dict: observations, actions, rewards, terminals, timeouts[, next_observations].
 
     boundaries:
-        "flags": ends where `terminals` or `timeouts` says so; where both do, terminal wins. Without `timeouts`, but
-            with `next_observations`, also where the next row is not the successor: that brings back the boundaries
-            that D4RL's `qlearning_dataset` drops.
-        "flags+jump": also where the next row is not the successor: by `next_observations` where they are there,
-            otherwise by the size of the step (`rewind.data.jumps`). `timeouts` may be missing.
-        "timeouts_only": ends at `timeouts`; terminals on the way are kept, but end no trajectory.
-    merge_fragments: trajectories of one step that end in a terminal and go on from the row before them are joined to
+        "flags": a trajectory ends at `terminals` or `timeouts`; if both are set, the terminal takes precedence.
+            Without `timeouts` but with `next_observations`, it also ends where the next row is not the successor,
+            which restores the boundaries that D4RL's `qlearning_dataset` drops.
+        "flags+jump": it also ends where the next row is not the successor, according to `next_observations` if the
+            data has them, otherwise to the size of the step (`jumps`). `timeouts` may be missing.
+        "timeouts_only": it ends at `timeouts`; earlier terminals are kept but do not end it.
+    merge_fragments: join a trajectory of one step that ends in a terminal and continues the row before it to
         that row's trajectory
     """
     if boundaries not in get_args(Boundaries):
@@ -69,7 +75,7 @@ def from_d4rl(
 
 
 class _Log:
-    """The checked columns. Successors may be an open file's: they are only read in pieces."""
+    """The checked columns. Successors may be a column of an open file: they are read in chunks."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         flat = _required(data, ("observations", "actions", "rewards", "terminals"))
@@ -78,7 +84,7 @@ class _Log:
         self.terminals = _flags(flat["terminals"], "terminals", rows)
         self.timeouts = _flags(data["timeouts"], "timeouts", rows) if "timeouts" in data else None
         self.successors: Any = data.get("next_observations")
-        self.chained: Array | None = None  # (rows,) whether the next row's observation is this row's successor
+        self.chained: Array | None = None  # (rows,) is the next row's observation this row's successor
         if self.successors is not None:
             if not hasattr(self.successors, "shape"):
                 self.successors = storage_array("next_observations", self.successors)
@@ -90,16 +96,15 @@ class _Log:
 
     @cached_property
     def breaks(self) -> Array:
-        """(rows,) whether the next row is not the successor, as far as the data can tell."""
+        """(rows,) whether the next row is not the successor, as far as the data shows."""
         return jumps(self.observations, self.flagged) if self.chained is None else ~self.chained
 
     def check_chain(self, ends: Array) -> None:
-        """Inside a trajectory every row must lead to the next one: successors are not stored a second time."""
+        """Check that inside a trajectory the next row is the successor, since successors are not stored."""
         if self.chained is None or (self.chained | ends).all():
             return
-        check_finite(
-            "observations", self.observations, np.diff(np.flatnonzero(ends), prepend=-1)
-        )  # NaN chains to nothing
+        lengths = np.diff(np.flatnonzero(ends), prepend=-1)
+        check_finite("observations", self.observations, lengths)  # NaN equals nothing, so it breaks the chain
         broken = ~self.chained & ~ends
         row = int(np.argmax(broken))
         raise DataError(
@@ -109,11 +114,11 @@ class _Log:
 
 
 def _ends(log: _Log, boundaries: Boundaries) -> tuple[Array, dict[str, Any]]:
-    """(rows,) where trajectories end, and what to remember of how that was found."""
+    """(rows,) where trajectories end, and notes on how that was found."""
     notes: dict[str, Any] = {"boundaries": boundaries}
     if boundaries == "timeouts_only":
         if log.timeouts is None:
-            raise DataError("the data has no 'timeouts', so boundaries='timeouts_only' would end no trajectory")
+            raise DataError("the data has no 'timeouts', so boundaries='timeouts_only' finds no boundaries")
         ends = log.timeouts.copy()
     elif boundaries == "flags+jump":
         ends = log.flagged | log.breaks
@@ -126,7 +131,7 @@ def _ends(log: _Log, boundaries: Boundaries) -> tuple[Array, dict[str, Any]]:
         notes["boundaries"] = "terminals and breaks in next_observations"
     else:
         raise DataError(
-            "the data has neither 'timeouts' nor 'next_observations', so nobody can tell where its trajectories end; "
+            "the data has neither 'timeouts' nor 'next_observations', so the ends of its trajectories are unknown; "
             "add 'timeouts' (all False if every trajectory ends with a terminal), or look for jumps in the "
             "observations: boundaries='flags+jump'"
         )
@@ -135,9 +140,9 @@ def _ends(log: _Log, boundaries: Boundaries) -> tuple[Array, dict[str, Any]]:
 
 
 def _merge(log: _Log, ends: Array) -> int:
-    """Join one-step successes to what they follow, in place; how many there were.
+    """Join one-step successes to the trajectory before them, in place, and return their number.
 
-    A success that begins after a reset follows nothing: it stays a trajectory of its own, and a run of them joins it.
+    A one-step success after a reset stays a separate trajectory; the successes that follow join it.
     """
     last = np.flatnonzero(ends)
     alone = last[(np.diff(last, prepend=-1) == 1) & log.terminals[last]]
@@ -181,18 +186,19 @@ def _chained(observations: Array, successors: Any) -> Array:
     chained = np.zeros(len(observations), dtype=bool)
     for begin in range(0, len(observations) - 1, CHUNK_ROWS):
         rows = slice(begin, min(begin + CHUNK_ROWS, len(observations) - 1))
-        after = observations[rows.start + 1 : rows.stop + 1].reshape(rows.stop - rows.start, -1)
-        given = storage_array("next_observations", successors[rows]).reshape(after.shape)
-        equal = (given == after).all(axis=1)
-        given, after = given[~equal], after[~equal]
-        # NaN is no break: the checks of Trajectories report it as what it is.
-        equal[~equal] = ((given == after) | ((given != given) & (after != after))).all(axis=1)
+        following = observations[rows.start + 1 : rows.stop + 1].reshape(rows.stop - rows.start, -1)
+        successor = storage_array("next_observations", successors[rows]).reshape(following.shape)
+        equal = (successor == following).all(axis=1)
+        successor, following = successor[~equal], following[~equal]
+        # NaN is not a break: the checks of Trajectories report it.
+        both_nan = (successor != successor) & (following != following)
+        equal[~equal] = ((successor == following) | both_nan).all(axis=1)
         chained[rows] = equal
     return chained
 
 
 def _take(successors: Any, rows: Array) -> Array:
-    """The successors at these rows, which ascend; a file gives pieces far faster than single rows."""
+    """The successors at these ascending rows; chunks of a file are read far faster than single rows."""
     parts = []
     for begin in range(0, len(successors), CHUNK_ROWS):
         chosen = rows[np.searchsorted(rows, begin) : np.searchsorted(rows, begin + CHUNK_ROWS)]
@@ -200,3 +206,47 @@ def _take(successors: Any, rows: Array) -> Array:
             piece = successors[begin : int(chosen[-1]) + 1]
             parts.append(storage_array("next_observations", piece[chosen - begin]))
     return np.concatenate(parts)
+
+
+def jumps(observations: Array, ends: Array) -> Array:
+    """(rows,) whether the step to the next row is too large to be an ordinary one; always False for the last row.
+
+    Only smooth columns can show jumps: those where 99% of the steps cover at most a tenth of the column's range.
+    Positions are smooth; velocities are not, because a foot that hits the ground changes them at once. The largest
+    ordinary step of a smooth column is extrapolated from its 95% and 99% quantiles by a power law,
+
+        size exceeded by a share p of the steps  =  q99 * (0.01 / p) ** g,   g = log(q99 / q95) / log 5,
+
+    at the p for which one data set in ten has one false alarm, and is at least 2 * q99. A power law has a heavy
+    tail, so the limit errs towards missing jumps. Resets that move less than ordinary steps cannot be detected.
+
+    ends: (rows,) steps known to end a trajectory; they are not ordinary steps
+    """
+    flat = observations.reshape(len(observations), -1)
+    jumped = np.zeros(len(flat), dtype=bool)
+    ordinary = ~ends[:-1]
+    steps = int(np.count_nonzero(ordinary))
+    if steps < FEWEST_STEPS:
+        return jumped
+    share = FALSE_ALARMS / (steps * flat.shape[1])
+    sample = np.arange(0, len(ordinary), 1 + len(ordinary) // SAMPLE)
+    sample = sample[ordinary[sample]]
+    limits = np.array([_limit(column[sample], column[sample + 1], share) for column in flat.T])
+    for begin in range(0, len(ordinary), CHUNK_ROWS):
+        piece = flat[begin : begin + CHUNK_ROWS + 1]
+        jumped[begin : begin + len(piece) - 1] = (_sizes(piece[:-1], piece[1:]) > limits).any(axis=1)
+    return jumped
+
+
+def _sizes(before: Array, after: Array) -> Array:
+    return np.abs(np.subtract(after, before, dtype=np.float32))
+
+
+def _limit(before: Array, after: Array, share: float) -> float:
+    """The size that no ordinary step of this column reaches; infinite if the column is not smooth."""
+    low, high = map(float, np.quantile(_sizes(before, after), TAIL))
+    smallest, largest = map(float, np.quantile(before, (1 - TAIL[1], TAIL[1])))
+    if low <= 0 or high > SMOOTH * (largest - smallest):
+        return float("inf")
+    exponent = np.log(high / low) / np.log((1 - TAIL[0]) / (1 - TAIL[1]))
+    return float(high * max(2.0, ((1 - TAIL[1]) / share) ** exponent))

@@ -1,4 +1,4 @@
-"""What must be true of data before anything is built on it."""
+"""Checks of the arrays that become `Trajectories`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.errors import DataError
 
-CHUNK_ROWS = 16_384  # checks look at data in pieces, so that they need no second copy of it
+CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it
 
 
 def storage_array(name: str, value: object, always_float: bool = False) -> Array:
-    """`value` as it is stored: floats as float32 (no copy where they are), integers and booleans as they are."""
+    """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans unchanged."""
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -23,48 +23,48 @@ def storage_array(name: str, value: object, always_float: bool = False) -> Array
     if array.dtype.kind not in "fiub":
         raise DataError(f"{name} has dtype {array.dtype}; expected floats, integers or booleans")
     if array.dtype.kind == "f" or always_float:
-        with np.errstate(over="ignore"):  # what becomes infinite is reported by check_finite
+        with np.errstate(over="ignore"):  # check_finite reports what becomes infinite
             return np.ascontiguousarray(array, dtype=np.float32)
     return np.ascontiguousarray(array)
 
 
-def missing_columns(missing: Iterable[str], there: Iterable[object]) -> DataError:
-    """The error for flat data that lacks columns; what the flags mean, where they are what is missing."""
-    absent = list(missing)
-    hint = (
-        ": terminals are True where an episode really ended (all False if none did), timeouts where it was only cut"
-        if absent == ["terminals"]
-        else ""
-    )
-    return DataError(
-        f"missing {', '.join(absent)}; the data has: {', '.join(sorted(map(str, there))) or 'nothing'}{hint}"
-    )
+def missing_columns(missing: list[str], present: Iterable[object]) -> DataError:
+    """The error for flat data without some columns."""
+    hint = ""
+    if missing == ["terminals"]:
+        hint = ": terminals are True where an episode really ended (all False if none did), timeouts where it was cut"
+    columns = ", ".join(sorted(map(str, present))) or "nothing"
+    return DataError(f"missing {', '.join(missing)}; the data has: {columns}{hint}")
 
 
 def check_lengths(value: object, rows: int) -> Array:
-    """Lengths as int64, or an error: one positive integer per trajectory, together as many as there are rows."""
-    given = np.asarray(value)
-    if given.size == 0 or rows == 0:
+    """Lengths as int64. They must be positive integers whose sum is the number of rows."""
+    lengths = np.asarray(value)
+    if lengths.size == 0 or rows == 0:
         raise DataError("the data is empty: expected at least one trajectory with at least one step")
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise DataError(f"lengths has dtype {given.dtype} and shape {given.shape}; expected one integer per trajectory")
-    if given.min() < 1:
-        index = int(np.argmax(given < 1))
-        raise DataError(f"trajectory {index} has length {given[index]}; expected at least 1 step")
-    lengths = given.astype(np.int64)
+    if lengths.ndim != 1 or lengths.dtype.kind not in "iu":
+        raise DataError(
+            f"lengths has dtype {lengths.dtype} and shape {lengths.shape}; expected one integer per trajectory"
+        )
+    if lengths.min() < 1:
+        index = int(np.argmax(lengths < 1))
+        raise DataError(f"trajectory {index} has length {lengths[index]}; expected at least 1 step")
+    lengths = lengths.astype(np.int64)
     if lengths.sum() != rows:
         raise DataError(f"lengths add up to {lengths.sum():,} rows, but there are {rows:,}")
     return lengths
 
 
 def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> None:
-    """Every array has one entry per row, or per trajectory, and finals look like observations."""
-    expected = {"observations": rows, "actions": rows, "rewards": rows}
-    expected |= {"terminated": trajectories, "final_observations": trajectories, "final_known": trajectories}
-    for name, count in expected.items():
-        if len(arrays[name]) != count:
-            unit = "rows" if count == rows and name in ("observations", "actions", "rewards") else "trajectories"
-            raise DataError(f"{name} has {len(arrays[name]):,} entries; expected {count:,}, one for each of the {unit}")
+    """Check that arrays have one entry per row or per trajectory, and that final observations match observations."""
+    for unit, count, names in (
+        ("rows", rows, ("observations", "actions", "rewards")),
+        ("trajectories", trajectories, ("terminated", "final_observations", "final_known")),
+    ):
+        for name in names:
+            if len(arrays[name]) != count:
+                entries = f"{len(arrays[name]):,} entries"
+                raise DataError(f"{name} has {entries}; expected {count:,}, one for each of the {unit}")
     for name in ("rewards", "terminated", "final_known"):
         if arrays[name].ndim != 1:
             raise DataError(f"{name} has shape {arrays[name].shape}; expected one number per entry")
@@ -77,7 +77,7 @@ def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> Non
 
 
 def check_inner(value: object, lengths: Array) -> Array | None:
-    """Terminals before the last rows as booleans, None where there are none."""
+    """Terminals before the last rows as booleans, None if there are none."""
     if value is None:
         return None
     inner = np.asarray(value, dtype=bool)
@@ -86,12 +86,12 @@ def check_inner(value: object, lengths: Array) -> Array | None:
         raise DataError(f"inner_terminals has shape {inner.shape}; expected ({last[-1] + 1},), one flag per row")
     if inner[last].any():
         index = int(np.argmax(inner[last]))
-        raise DataError(f"inner_terminals marks the last row of trajectory {index}; expected that in 'terminated'")
+        raise DataError(f"inner_terminals marks the last row of trajectory {index}; use 'terminated' for last rows")
     return inner if inner.any() else None
 
 
 def check_finite(name: str, array: Array, lengths: Array | None) -> None:
-    """No NaN and no infinity, or an error that names the first one's row and trajectory."""
+    """Raise an error that names the first row and trajectory with a NaN or an infinity."""
     if array.dtype.kind != "f":
         return
     for begin in range(0, len(array), CHUNK_ROWS):
@@ -106,6 +106,6 @@ def check_finite(name: str, array: Array, lengths: Array | None) -> None:
             trajectory = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
             where = f"row {row} (trajectory {trajectory})"
         raise DataError(
-            f"{name} holds a value that is NaN, infinite or too large for float32 at {where}; "
+            f"{name} has a value that is NaN, infinite or too large for float32 at {where}; "
             "expected finite numbers: repair or remove that trajectory"
         )

@@ -1,8 +1,8 @@
-"""Trajectories from a list of episodes."""
+"""Trajectories from episodes, or from single steps as a training loop or an environment gives them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,14 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.checks import storage_array
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError
 
 
 def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajectories:
     """Trajectories from episodes: mappings, or objects with attributes such as Minari's.
 
-    Each has `actions` and `rewards` of its length L, `observations` of L rows or of L + 1 (with the state after the
-    last step), perhaps `next_observations`, and says how it ended: `terminated` (a boolean) or one flag per step as
+    An episode of length L has L `actions` and `rewards`, L `observations` or L + 1 (with the state after the last
+    step), optionally `next_observations`, and states how it ended: `terminated` (a boolean), or one flag per step in
     `terminals` or `terminations`.
     """
     parts = [_episode(index, episode) for index, episode in enumerate(episodes)]
@@ -30,17 +30,13 @@ def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajector
                 raise DataError(
                     f"episode {index}: {key} have shape {part[key].shape[1:]}, but those of episode 0 {first.shape[1:]}"
                 )
+    per_step = ("observations", "actions", "rewards", "inner_terminals")
+    per_episode = ("lengths", "terminated", "final_observations", "final_known")
     return Trajectories(
-        observations=np.concatenate([part["observations"] for part in parts]),
-        actions=np.concatenate([part["actions"] for part in parts]),
-        rewards=np.concatenate([part["rewards"] for part in parts]),
-        lengths=np.array([len(part["rewards"]) for part in parts]),
-        terminated=np.array([part["terminated"] for part in parts]),
-        final_observations=np.stack([part["final"] for part in parts]),
-        final_known=np.array([part["final_known"] for part in parts]),
+        **{key: np.concatenate([part[key] for part in parts]) for key in per_step},
+        **{key: np.stack([part[key] for part in parts]) for key in per_episode},
         name=name,
         notes={"boundaries": "episodes"},
-        inner_terminals=np.concatenate([part["inner"] for part in parts]),
     )
 
 
@@ -54,39 +50,39 @@ def _field(episode: Any, *names: str) -> Any:
 
 def _episode(index: int, episode: Any) -> dict[str, Any]:
     where = f"episode {index}"
-    given = {key: _field(episode, key) for key in ("observations", "actions", "rewards")}
-    missing = [key for key, value in given.items() if value is None]
+    fields = {key: _field(episode, key) for key in ("observations", "actions", "rewards")}
+    missing = [key for key, value in fields.items() if value is None]
     if missing:
         raise DataError(f"{where}: missing {', '.join(missing)}")
-    observations = storage_array(f"{where}: observations", given["observations"])
-    actions = storage_array(f"{where}: actions", given["actions"])
-    rewards = storage_array(f"{where}: rewards", given["rewards"], always_float=True)
+    observations = storage_array(f"{where}: observations", fields["observations"])
+    actions = storage_array(f"{where}: actions", fields["actions"])
+    rewards = storage_array(f"{where}: rewards", fields["rewards"], always_float=True)
     length = len(rewards)
     if length == 0:
         raise DataError(f"{where} has length 0; expected at least 1 step")
     if len(actions) != length or len(observations) not in (length, length + 1):
         raise DataError(
-            f"{where}: {len(rewards)} rewards, {len(actions)} actions and {len(observations)} observations; "
+            f"{where}: {length} rewards, {len(actions)} actions and {len(observations)} observations; "
             f"expected {length} actions and {length} or {length + 1} observations"
         )
     successors = _field(episode, "next_observations")
     final, known = observations[-1], len(observations) == length + 1
     if successors is not None:
         successors = storage_array(f"{where}: next_observations", successors)
-        if successors.shape != (length, *observations.shape[1:]):
-            raise DataError(
-                f"{where}: next_observations has shape {successors.shape}; expected {(length, *observations.shape[1:])}"
-            )
+        expected = (length, *observations.shape[1:])
+        if successors.shape != expected:
+            raise DataError(f"{where}: next_observations has shape {successors.shape}; expected {expected}")
         if not np.array_equal(successors[:-1], observations[1:length]):
-            raise DataError(f"{where}: next_observations are not the following observations; split it where they break")
+            raise DataError(f"{where}: next_observations are not the following observations; split it there")
         final, known = successors[-1], True
     return {
         "observations": observations[:length],
         "actions": actions,
         "rewards": rewards,
+        "lengths": length,
         "terminated": _terminated(where, episode, length),
-        "inner": _inner(where, episode, length),
-        "final": final,
+        "inner_terminals": _inner(where, episode, length),
+        "final_observations": final,
         "final_known": known,
     }
 
@@ -102,7 +98,7 @@ def _inner(where: str, episode: Any, length: int) -> Array:
 def _terminated(where: str, episode: Any, length: int) -> bool:
     value = _field(episode, "terminated", "terminals", "terminations")
     if value is None:
-        raise DataError(f"{where} does not say how it ended; give 'terminated' (True: terminal, False: time-out)")
+        raise DataError(f"{where} does not state how it ended; add 'terminated' (True: terminal, False: time-out)")
     flags = np.asarray(value)
     if flags.ndim == 0:
         return bool(flags)
@@ -112,3 +108,106 @@ def _terminated(where: str, episode: Any, length: int) -> bool:
         step = int(np.argmax(flags))
         raise DataError(f"{where}: a terminal at step {step} of {length}; expected one at the last step only")
     return bool(flags[-1])
+
+
+class OpenEpisode:
+    """The steps of an episode so far."""
+
+    def __init__(self, observation: Any) -> None:
+        self.observations = [np.array(observation)]  # copies: environments reuse their arrays
+        self.actions: list[Any] = []
+        self.rewards: list[float] = []
+        self.terminated = False
+
+    def add(self, action: Any, reward: Any, successor: Any, terminated: bool) -> None:
+        self.actions.append(np.array(action))
+        self.rewards.append(float(reward))
+        self.observations.append(np.array(successor))
+        self.terminated = bool(terminated)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def episode(self) -> dict[str, Any]:
+        return {
+            "observations": np.stack(self.observations),
+            "actions": np.stack(self.actions),
+            "rewards": np.array(self.rewards, np.float32),
+            "terminated": self.terminated,
+        }
+
+
+def from_steps(steps: Iterable[Any], name: str | None = None, keys: Sequence[str] | None = None) -> Trajectories:
+    """Trajectories from a stream of (observation, action, reward, next observation, terminated, truncated).
+
+    A trajectory ends at a step that is terminated or truncated. It also ends where the next step does not start from
+    its next observation: the environment was reset without a flag, a cut with a known final observation.
+
+    keys: for dict observations, the keys to concatenate, in this order
+    """
+    return from_episodes(_episodes(steps, keys), name=name)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two observations are equal once stored: the same one may come in double and in single precision."""
+    one, other = np.asarray(one), np.asarray(other)
+    if "f" in (one.dtype.kind, other.dtype.kind):
+        one, other = one.astype(np.float32), other.astype(np.float32)
+        return np.array_equal(one, other, equal_nan=True)
+    return np.array_equal(one, other)
+
+
+def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict[str, Any]]:
+    open_episode: OpenEpisode | None = None
+    for index, step in enumerate(steps):
+        try:
+            observation, action, reward, successor, terminated, truncated = step
+        except (TypeError, ValueError):
+            raise DataError(
+                f"step {index} is not (observation, action, reward, next observation, terminated, truncated)"
+            ) from None
+        observation, successor = flatten(observation, keys, single=True), flatten(successor, keys, single=True)
+        if open_episode is not None and not _same(open_episode.observations[-1], observation):
+            yield open_episode.episode()
+            open_episode = None
+        open_episode = open_episode or OpenEpisode(observation)
+        open_episode.add(action, reward, successor, terminated)
+        if terminated or truncated:
+            yield open_episode.episode()
+            open_episode = None
+    if open_episode is not None:
+        yield open_episode.episode()
+
+
+def check_keys(keys: Sequence[str] | None, known: Sequence[str] | None) -> None:
+    """Check that `keys` are given for dict observations, and only for those.
+
+    known: the keys of a dict observation, None if observations are arrays
+    """
+    if known is None:
+        if keys is not None:
+            raise UsageError(f"keys={list(keys)} given, but the observations are plain arrays: leave out keys")
+        return
+    if keys is None:
+        raise DataError(
+            f"observations are dicts with the keys {', '.join(known)}; choose which to concatenate, and in which "
+            f"order, for example keys={list(known)}"
+        )
+    if not keys or any(key not in known for key in keys):
+        raise UsageError(f"keys={list(keys)}: the observations have {', '.join(known)}")
+
+
+def flatten(observations: Any, keys: Sequence[str] | None, single: bool = False) -> Any:
+    """The named parts of dict observations as one vector per step; arrays are returned unchanged.
+
+    single: one observation instead of one per step
+    """
+    if not isinstance(observations, Mapping):
+        check_keys(keys, None)
+        return observations
+    check_keys(keys, list(observations))
+    assert keys is not None
+    parts = [np.asarray(observations[key]) for key in keys]
+    if single:
+        return np.concatenate([part.reshape(-1) for part in parts])
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

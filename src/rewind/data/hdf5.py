@@ -1,8 +1,8 @@
 """Trajectories from and to D4RL's HDF5 files.
 
-A file holds flat columns: observations, actions, rewards, terminals, timeouts, perhaps next_observations; whatever else
-it has (`infos`, `metadata`) is not read. A file written here has a group `rewind` beside them, which other programs
-ignore, with what the columns cannot say: lengths, the observations after the last steps, name and notes.
+A file holds flat columns: observations, actions, rewards, terminals, timeouts, optionally next_observations. Other
+columns (`infos`, `metadata`) are not read. `save_hdf5` adds a group `rewind`, which other programs ignore, for what the
+columns cannot hold: lengths, the observations after the last steps, name and notes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rewind.errors import DataError, require
 from rewind.files import whole_file
 
 COLUMNS = ("observations", "actions", "rewards", "terminals")
-OWN = "rewind"
+GROUP = "rewind"
 
 
 def load_hdf5(
@@ -34,8 +34,8 @@ def load_hdf5(
 ) -> Trajectories:
     """Trajectories from a D4RL-style HDF5 file, read without a second copy of its arrays.
 
-    boundaries, merge_fragments: as `from_d4rl`; by default "flags" and False, and for a file that `save_hdf5` wrote the
-        trajectories as they were
+    boundaries, merge_fragments: see `from_d4rl`. By default "flags" and False; a file written by `save_hdf5` is read
+        back with its own trajectories
     """
     path = Path(path)
     if not path.exists():
@@ -44,27 +44,23 @@ def load_hdf5(
     try:
         with h5py.File(path, "r") as file:
             columns = {key: _column(file, key) for key in (*COLUMNS, "timeouts") if key in file}
-            if OWN in file and boundaries is None and merge_fragments is None and not _missing(columns):
-                return _as_written(file[OWN], columns)
+            if missing := [key for key in COLUMNS if key not in columns]:
+                raise missing_columns(missing, file)
+            if GROUP in file and boundaries is None and merge_fragments is None:
+                return _as_written(file[GROUP], columns)
             if "next_observations" in file:
                 columns["next_observations"] = file["next_observations"]
-            if _missing(columns):
-                raise missing_columns(_missing(columns), file)
             return from_d4rl(
                 columns, name or path.stem, boundaries=boundaries or "flags", merge_fragments=bool(merge_fragments)
             )
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
-    except (OSError, RuntimeError, KeyError) as error:  # h5py's words for what it cannot read
-        raise DataError(f"{path} is not a readable HDF5 file (cut, damaged, or something else): {error}") from error
-
-
-def _missing(columns: dict[str, Any]) -> list[str]:
-    return [key for key in COLUMNS if key not in columns]
+    except (OSError, RuntimeError, KeyError) as error:  # raised by h5py for a file it cannot read
+        raise DataError(f"{path} is not a readable HDF5 file (cut, damaged, or another format): {error}") from error
 
 
 def _column(file: Any, key: str) -> Array:
-    """One column, converted by HDF5 while it is read: a file of doubles needs no doubles in memory."""
+    """One column, converted to float32 while it is read: doubles are never held in memory."""
     source = file[key]
     if not hasattr(source, "shape") or not source.shape:
         raise DataError(f"{key} is not an array; expected one entry per step")
@@ -75,12 +71,12 @@ def _column(file: Any, key: str) -> Array:
     return column
 
 
-def _as_written(own: Any, columns: dict[str, Array]) -> Trajectories:
-    lengths = own["lengths"][:]
+def _as_written(group: Any, columns: dict[str, Array]) -> Trajectories:
+    lengths = group["lengths"][:]
     last = np.cumsum(lengths) - 1
     terminals = columns["terminals"].astype(bool)
     if len(terminals) != len(columns["rewards"]) or lengths.sum() != len(terminals):
-        raise DataError(f"its lengths add up to {lengths.sum():,} rows, but it has {len(terminals):,} terminals")
+        raise DataError(f"the lengths add up to {lengths.sum():,} rows, but there are {len(terminals):,} terminals")
     terminated = terminals[last]
     terminals[last] = False
     return Trajectories(
@@ -89,41 +85,41 @@ def _as_written(own: Any, columns: dict[str, Array]) -> Trajectories:
         rewards=columns["rewards"],
         lengths=lengths,
         terminated=terminated,
-        final_observations=own["final_observations"][:],
-        final_known=own["final_known"][:],
+        final_observations=group["final_observations"][:],
+        final_known=group["final_known"][:],
         inner_terminals=terminals,
-        **json.loads(own.attrs["header"]),
+        **json.loads(group.attrs["header"]),
     )
 
 
 def save_hdf5(
     trajectories: Trajectories, path: str | os.PathLike[str], *, next_observations: bool | None = None
 ) -> None:
-    """Write a file that D4RL's readers read, and `load_hdf5` reads back to equal arrays. Never half written.
+    """Write a file for D4RL's readers that `load_hdf5` reads back to equal arrays. The file is never half written.
 
-    next_observations: whether to write that column too, which nearly doubles the file but tells other programs what
-        follows a time-out; by default where every such observation is known
+    next_observations: whether to write this column. It nearly doubles the file, but lets other programs see what
+        follows a time-out. By default it is written if all successors are known
     """
     h5py = require("h5py", "hdf5")
     data = trajectories
     unknown = int(np.count_nonzero(~(data.final_known | data.terminated)))
     if next_observations and unknown:
         raise DataError(
-            f"{unknown:,} of {len(data):,} trajectories end with a time-out whose successor was not recorded, so there "
-            "is no true 'next_observations' column to write; leave next_observations out"
+            f"{unknown:,} of {len(data):,} trajectories end with a time-out whose successor was not recorded, so "
+            "'next_observations' cannot be written; leave out next_observations"
         )
     timeouts = np.zeros(data.rows, dtype=bool)
     timeouts[data.ends] = ~data.terminated
     with whole_file(path) as temporary, h5py.File(temporary, "w") as file:
-        for key in ("observations", "actions", "rewards", "terminals"):
+        for key in COLUMNS:
             file[key] = getattr(data, key)
         file["timeouts"] = timeouts
         if next_observations or (next_observations is None and not unknown):
             _write_successors(file, data)
-        own = file.create_group(OWN)
+        group = file.create_group(GROUP)
         for key in ("lengths", "final_observations", "final_known"):
-            own[key] = getattr(data, key)
-        own.attrs["header"] = json.dumps({"name": data.name, "notes": data.notes})
+            group[key] = getattr(data, key)
+        group.attrs["header"] = json.dumps({"name": data.name, "notes": data.notes})
 
 
 def _write_successors(file: Any, data: Trajectories) -> None:

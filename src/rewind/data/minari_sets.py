@@ -14,7 +14,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.checks import storage_array
-from rewind.data.flatten import check_keys, flatten
+from rewind.data.episodes import check_keys, flatten
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, MissingExtra, UsageError, require
 
@@ -22,22 +22,22 @@ from rewind.errors import DataError, MissingExtra, UsageError, require
 def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
     """Trajectories from a Minari data set.
 
-    dataset: a `MinariDataset`, the id of one on this machine, or the folder of one
-    keys: for dict observations, the keys to put side by side, in this order
+    dataset: a `MinariDataset`, or the id or the folder of one on this machine
+    keys: for dict observations, the keys to concatenate, in this order
     """
     source = _open(dataset)
-    known = getattr(source.observation_space, "spaces", None)
-    if known is not None and not isinstance(known, dict):
+    spaces = getattr(source.observation_space, "spaces", None)
+    if spaces is not None and not isinstance(spaces, dict):
         raise DataError(f"{source.id}: observations are {type(source.observation_space).__name__}s; expected arrays")
     try:
-        check_keys(keys, None if known is None else list(known))
+        check_keys(keys, None if spaces is None else list(spaces))
         return _read(source, keys, name or source.id)
     except DataError as error:
         raise DataError(f"{source.id}: {error}") from error
 
 
 def is_minari(dataset: Any) -> bool:
-    """Whether this is a `MinariDataset`, without importing Minari to find out."""
+    """Whether this is a `MinariDataset`, checked without importing Minari."""
     return hasattr(dataset, "iterate_episodes") and hasattr(dataset, "episode_indices")
 
 
@@ -48,24 +48,24 @@ def _open(dataset: Any) -> Any:
     if path.is_dir():
         folder = path if (path / "metadata.json").is_file() else path / "data"
         if not (folder / "metadata.json").is_file():
-            raise DataError(f"{path} is a folder, but no Minari data set: it has no data/metadata.json")
+            raise DataError(f"the folder {path} is not a Minari data set: it has no data/metadata.json")
         try:
             return require("minari", "minari").MinariDataset(folder)
         except MissingExtra:
             raise
-        except Exception as error:  # Minari asserts, and raises what its parts raise
+        except Exception as error:  # Minari raises many kinds of errors
             raise DataError(f"{path} cannot be read as a Minari data set: {error!r}") from error
     try:
         return require("minari", "minari").load_dataset(str(dataset))
     except (FileNotFoundError, ValueError) as error:
         raise DataError(
-            f"no file and no Minari data set '{dataset}' on this machine; Minari's own are brought with: "
+            f"no file or Minari data set '{dataset}' on this machine; to download one of Minari's: "
             f"minari download {dataset}"
         ) from error
 
 
 def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
-    """All episodes into arrays made beforehand, so that the data is in memory once."""
+    """Read all episodes into preallocated arrays, so that the data is in memory only once."""
     rows, count = source.total_steps, source.total_episodes
     arrays: dict[str, Array] = {}
     lengths, terminated = np.zeros(count, np.int64), np.zeros(count, bool)
@@ -92,13 +92,12 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
         notes["environment"] = environment
     if keys is not None:
         notes["keys"] = list(keys)
-    known = np.ones(count, bool)
     return Trajectories(
         **arrays,
         lengths=lengths,
         terminated=terminated,
         final_observations=finals,
-        final_known=known,
+        final_known=np.ones(count, bool),
         name=name,
         notes=notes,
         inner_terminals=inner,
@@ -106,10 +105,10 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
 
 
 def _episodes(source: Any) -> Iterator[Any]:
-    """All episodes, some at a time: HDF5 keeps a record of every episode it has read until its file is closed."""
-    chosen = source.episode_indices
-    for begin in range(0, len(chosen), 100):
-        yield from source.iterate_episodes(chosen[begin : begin + 100])
+    """All episodes, 100 at a time: HDF5 uses memory for every episode it has read until its file is closed."""
+    indices = source.episode_indices
+    for begin in range(0, len(indices), 100):
+        yield from source.iterate_episodes(indices[begin : begin + 100])
 
 
 def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Array]:
@@ -121,7 +120,7 @@ def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Ar
     if len(observations) != len(rewards) + 1 or len(actions) != len(rewards) or len(rewards) == 0:
         raise DataError(
             f"episode {index}: {len(rewards)} rewards, {len(actions)} actions and {len(observations)} observations; "
-            "expected as many actions as rewards, at least one, and one observation more"
+            "expected as many actions as rewards, at least one, and one more observation"
         )
     return {"observations": observations, "actions": actions, "rewards": rewards}
 
@@ -129,14 +128,13 @@ def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Ar
 def save_minari(
     trajectories: Trajectories, dataset_id: str, *, environment: Any = None, description: str | None = None
 ) -> Path:
-    """Make a data set that Minari loads by this id, and `load_minari` reads back to equal arrays; its folder.
+    """Write a Minari data set that `load_minari` reads back to equal arrays, and return its folder.
 
-    Never half written: it is made under another name and renamed. A Minari episode ends with the observation after its
-    last step, so a last step whose successor was not recorded cannot be kept: its episode ends one step sooner, and a
-    warning says how many did.
+    The data set is never half written. A Minari episode ends with the observation after its last step, so a last step
+    whose successor was not recorded is left out, and a warning gives the number of such episodes.
 
-    dataset_id: "namespace/name-v0"; there must be none of this id yet
-    environment: the Gymnasium environment, its id or its spec, for others to evaluate on
+    dataset_id: "namespace/name-v0"; must not exist yet
+    environment: the Gymnasium environment to evaluate on, its id or its spec
     """
     minari = require("minari", "minari")
     storage = require("minari.dataset.minari_storage", "minari").MinariStorage
@@ -145,10 +143,10 @@ def save_minari(
         minari.dataset.minari_dataset.parse_dataset_id(dataset_id)
     except (ValueError, TypeError) as error:
         raise UsageError(
-            f"'{dataset_id}' is no Minari id; expected the form 'namespace/name-v0', the namespace of 2 letters or more"
+            f"'{dataset_id}' is not a Minari id; expected 'namespace/name-v0', with a namespace of 2 letters or more"
         ) from error
     if folder.exists():
-        raise UsageError(f"there is a Minari data set '{dataset_id}' already, in {folder}; choose another version")
+        raise UsageError(f"the Minari data set '{dataset_id}' already exists in {folder}; choose another version")
     namespace = dataset_id.rpartition("/")[0]
     namespaces = require("minari.namespace", "minari")
     if namespace and namespace not in namespaces.list_local_namespaces():
@@ -181,7 +179,7 @@ def _buffers(data: Trajectories) -> Iterator[Any]:
     buffer = require("minari.data_collector", "minari").EpisodeBuffer
     if shortened := int(np.count_nonzero(data.transitions < data.lengths)):
         warnings.warn(
-            f"{shortened:,} of {len(data):,} trajectories lose their last step: its successor was not recorded",
+            f"the last step of {shortened:,} of {len(data):,} trajectories is left out: its successor was not recorded",
             stacklevel=4,
         )
     terminals = data.terminals
@@ -203,7 +201,7 @@ def _buffers(data: Trajectories) -> Iterator[Any]:
 
 
 def _space(array: Array) -> Any:
-    """The smallest usual space: numbers of one kind without bounds, or as many choices as there are."""
+    """A space for these values: Discrete, MultiBinary, or a Box without bounds."""
     spaces = require("gymnasium", "minari").spaces
     if array.ndim == 1 and array.dtype.kind in "iu" and array.min() >= 0:
         return spaces.Discrete(int(array.max()) + 1, dtype=array.dtype)

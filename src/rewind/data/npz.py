@@ -1,4 +1,4 @@
-"""Trajectories from and to `.npz` files; never pickled."""
+"""Trajectories from and to `.npz` files, without pickling."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.checks import check_lengths, missing_columns
-from rewind.data.trajectories import Trajectories
+from rewind.data.trajectories import FIELDS, Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file
-
-FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
 
 
 def load_npz(
@@ -25,17 +24,17 @@ def load_npz(
 ) -> Trajectories:
     """Trajectories from an `.npz` file: one written by `save_npz`, one with `lengths`, or one with D4RL's flags.
 
-    boundaries, merge_fragments: as `from_d4rl`, where the file has flags
+    boundaries, merge_fragments: see `from_d4rl`; for a file with flags only
     """
     path = Path(path)
     if not path.exists():
         raise DataError(f"no file {path}")
     if not path.is_file() or not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is not a readable .npz file: it is no archive, or was cut off")
+        raise DataError(f"{path} is not a readable .npz file: not an archive, or cut off")
     try:
         with np.load(path, allow_pickle=False) as archive:
             data = {key: archive[key] for key in archive.files}
-    except Exception as error:  # whatever NumPy, zipfile and zlib make of damaged bytes
+    except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
         raise DataError(f"{path} is not a readable .npz file: {error}") from error
     try:
         return _from_arrays(data, path.stem, boundaries, merge_fragments)
@@ -49,21 +48,21 @@ def _from_arrays(
     if "lengths" not in data or "terminals" in data or "timeouts" in data:
         return from_d4rl(data, name, boundaries=boundaries or "flags", merge_fragments=bool(merge_fragments))
     if boundaries is not None or merge_fragments is not None:
-        raise UsageError("the file says how long its trajectories are: leave boundaries and merge_fragments out")
+        raise UsageError("the file has the lengths of its trajectories: leave out boundaries and merge_fragments")
     if all(key in data for key in FIELDS):
         try:
             header = json.loads(str(data["header"])) if "header" in data else {}
         except json.JSONDecodeError as error:
             raise DataError(f"its header is damaged: {error}") from error
-        found = Trajectories(
+        trajectories = Trajectories(
             **{key: data[key] for key in FIELDS},
             name=header.get("name", name),
             notes=header.get("notes", {}),
             inner_terminals=data.get("inner_terminals"),
         )
-        if "digest" in found.notes and found.notes["digest"] != found.digest:
-            raise DataError("altered or damaged: its arrays are not those that were recorded; make it again")
-        return found
+        if "digest" in trajectories.notes and trajectories.notes["digest"] != trajectories.digest:
+            raise DataError("altered or damaged: its arrays do not match the recorded digest; make the file again")
+        return trajectories
     missing = [key for key in ("observations", "actions", "rewards") if key not in data]
     if missing:
         raise missing_columns(missing, data)
@@ -83,16 +82,15 @@ def _from_arrays(
 
 
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
-    """Write a file that `load_npz` reads back to equal arrays. Never half written: a temporary name, then a rename.
+    """Write a file that `load_npz` reads back to equal arrays. The file is never half written.
 
-    A digest in the notes is held against the arrays when the file is read; one of other data is left out.
+    If the notes contain a digest, it is compared with the arrays when the file is read. The digest of other data
+    (which this data was made from) is left out.
     """
     notes = dict(trajectories.notes)
-    if "digest" in notes and notes["digest"] != trajectories.digest:  # of what these were made from
+    if "digest" in notes and notes["digest"] != trajectories.digest:
         del notes["digest"]
-    header = json.dumps({"name": trajectories.name, "notes": notes})
-    arrays = {key: getattr(trajectories, key) for key in FIELDS}
-    if trajectories.inner_terminals is not None:
-        arrays["inner_terminals"] = trajectories.inner_terminals
+    header = np.array(json.dumps({"name": trajectories.name, "notes": notes}))
+    arrays: dict[str, Any] = {"header": header, **trajectories.arrays()}
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, header=np.array(header), **arrays)
+        np.savez(file, **arrays)

@@ -1,11 +1,11 @@
-"""The published files: found where they already are, or downloaded once; recorded, and checked whenever used.
+"""The published files of D4RL: found on this machine or downloaded once, recorded, and checked at every use.
 
 In the cache folder, for a data set whose file is F:
 
-    F              the file, under this name only when complete
-    F.json         its size, digest and origin, written when it came; checked when it is used
-    F.part[.json]  what has arrived of a transfer that was cut, and of which version of the file
-    .F.lock        held while a process brings the file
+    F              the complete file
+    F.json         its size, digest and origin, checked at every use
+    F.part[.json]  an incomplete download, and which version of the file it is
+    .F.lock        held while a process gets the file
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import Any
 from rewind.data.catalogue import Entry, entry
 from rewind.data.transfer import TransferError, forget, transfer
 from rewind.errors import DataError, DownloadError, UsageError
+from rewind.files import whole_file
 from rewind.locks import only_one
 from rewind.progress import Progress, bytes_bar
 
 
 def cache_folder() -> Path:
-    """Where the files are kept: `$REWIND_DATA`, or `.rewind/data` in the home folder."""
+    """The folder with the files: `$REWIND_DATA`, or `.rewind/data` in the home folder."""
     folder = os.environ.get("REWIND_DATA")
     return Path(folder).expanduser() if folder else Path.home() / ".rewind" / "data"
 
@@ -34,71 +35,71 @@ def cache_folder() -> Path:
 def get(
     name: str, source: str | os.PathLike[str] | None = None, mirror: str | None = None, progress: bool | Progress = True
 ) -> Path:
-    """The published file of a catalogued data set, in the cache folder.
+    """The path, in the cache folder, of the published file of a catalogued data set.
 
-    In this order: `source`; the cache folder; D4RL's own folder (`$D4RL_DATASET_DIR` or `~/.d4rl/datasets`);
-    the mirror, if one is given; otherwise the address where it was published.
+    The file is taken from the first of: `source`; the cache folder; D4RL's folder (`$D4RL_DATASET_DIR` or
+    `~/.d4rl/datasets`); the mirror, if you name one, otherwise the address where the file was published.
 
-    source: the file itself, or a folder that holds it under its published name; replaces what the cache holds
+    source: the file, or a folder that contains it under its published name; replaces the file in the cache
     mirror: base address, with the files in it or in the publisher's folders below it; or `$REWIND_MIRROR`
-    progress: True for a bar, False for silence, or a function of (bytes here, bytes in all or None)
+    progress: True for a bar, False for none, or a function of (bytes received, total bytes or None)
     """
     known = entry(name)
     target = cache_folder() / known.file
     if source is not None or not target.is_file():
-        given = None if source is None else _given(known, Path(source).expanduser())
+        local = None if source is None else _local(known, Path(source).expanduser())
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with only_one(target):
-                if given is not None:
-                    _adopt(given, target)
+                if local is not None:
+                    _copy(local, target)
                 elif not target.is_file():  # another process may have been faster
-                    _bring(known, target, mirror or os.environ.get("REWIND_MIRROR"), progress)
+                    _fetch(known, target, mirror or os.environ.get("REWIND_MIRROR"), progress)
         except DownloadError:
             raise
         except OSError as error:
             raise DownloadError(
-                f"{known.file} ({name}) cannot be kept in {target.parent}: {error.strerror or error}; "
-                "set $REWIND_DATA to a folder that can be written and has room"
+                f"{known.file} ({name}) cannot be written to {target.parent}: {error.strerror or error}; "
+                "set $REWIND_DATA to a writable folder with enough space"
             ) from error
     _check(name, target)
     return target
 
 
 def verify(name: str) -> dict[str, Any]:
-    """Compare the whole file with what was recorded when it came; the record, if it is the same."""
+    """Compare the whole file with its recorded digest, and return the record."""
     target = cache_folder() / entry(name).file
     if not target.is_file():
-        raise DataError(f"no file {target} to verify; bring it with: rewind data get {name}")
+        raise DataError(f"no file {target} to verify; get it with: rewind data get {name}")
     return _check(name, target, thorough=True)
 
 
-def _given(known: Entry, source: Path) -> Path:
+def _local(known: Entry, source: Path) -> Path:
     path = source / known.file if source.is_dir() else source
     if not path.is_file():
-        raise UsageError(f"no file {path}; expected {known.file} of {known.name}, or a folder that holds it")
+        raise UsageError(f"no file {path}; expected {known.file} of {known.name}, or a folder that contains it")
     if reason := _broken(path):
         raise DataError(f"{path} cannot be {known.name}: {reason}")
     return path
 
 
-def _bring(known: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
+def _fetch(known: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
     d4rl = Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser() / known.file
     if d4rl.is_file() and not _broken(d4rl):  # D4RL leaves cut downloads under their final name
-        return _adopt(d4rl, target)
+        return _copy(d4rl, target)
     part = target.with_name(f"{target.name}.part")
-    tried = []
+    failures = []
     for address in _addresses(known, mirror):
         try:
             with contextlib.ExitStack() as stack:
                 show = stack.enter_context(bytes_bar(known.file)) if progress is True else progress
                 transfer(address, part, show or (lambda done, total: None))
         except TransferError as error:
-            tried.append(f"{address}: {error}")
+            failures.append(f"{address}: {error}")
             continue
         if reason := _broken(part):
             forget(part)
-            tried.append(f"{address}: what came is unusable: {reason}")
+            failures.append(f"{address}: the downloaded file is unusable: {reason}")
             continue
         _record_of(target).unlink(missing_ok=True)  # of a file that was deleted
         part.replace(target)
@@ -107,7 +108,7 @@ def _bring(known: Entry, target: Path, mirror: str | None, progress: bool | Prog
         return None
     raise DownloadError(
         f"could not get {known.file} ({known.name}):\n"
-        + "".join(f"  {line}\n" for line in tried)
+        + "".join(f"  {line}\n" for line in failures)
         + f"Put the file at {target} by hand, or use: rewind data get {known.name} --from PATH, "
         "or --mirror with a mirror's base address, or $REWIND_MIRROR. The nearest set that needs no network is "
         f"{known.rebuilt} (Rewind's own data, not D4RL's)."
@@ -123,22 +124,18 @@ def _addresses(known: Entry, mirror: str | None) -> list[str]:
     return [f"{base}/{known.folder}/{known.file}", f"{base}/{known.file}"]
 
 
-def _adopt(path: Path, target: Path) -> None:
-    """Copy a file that is on this machine; a link would tie the cache to what its owner does with it."""
+def _copy(path: Path, target: Path) -> None:
+    """Copy a file into the cache. A link would break when the owner of the file changes it."""
     if target.exists() and target.samefile(path):
         return
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
+    with whole_file(target) as temporary:
         shutil.copyfile(path, temporary)
-        _record_of(target).unlink(missing_ok=True)  # it speaks of the file that goes
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        _record_of(target).unlink(missing_ok=True)  # the record of the replaced file
     _record(target, str(path))
 
 
 def _broken(path: Path) -> str | None:
-    """Why this is no complete HDF5 file, told from its first bytes, which hold the size it must have."""
+    """Why this is not a complete HDF5 file, or None. The first bytes contain the expected size."""
     try:
         with path.open("rb") as file:
             head = file.read(64)
@@ -148,7 +145,7 @@ def _broken(path: Path) -> str | None:
         return "it is not an HDF5 file"
     if len(head) < 64:
         return f"it is cut after {len(head)} bytes"
-    position = {0: 40, 1: 44, 2: 28, 3: 28}.get(head[8])  # of the end's address, by the format's version
+    position = {0: 40, 1: 44, 2: 28, 3: 28}.get(head[8])  # of the end address, by format version
     expected = int.from_bytes(head[position : position + 8], "little") if position else 0
     size = path.stat().st_size
     return f"it is cut: {size:,} of {expected:,} bytes" if size < expected else None
@@ -167,12 +164,8 @@ def _record(target: Path, origin: str, digest: str | None = None) -> dict[str, A
         "origin": origin,
         "modified_ns": status.st_mtime_ns,
     }
-    temporary = target.with_name(f".{target.name}.json.{os.getpid()}.tmp")
-    try:
+    with whole_file(_record_of(target)) as temporary:
         temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        temporary.replace(_record_of(target))
-    finally:
-        temporary.unlink(missing_ok=True)
     return record
 
 
@@ -182,11 +175,11 @@ def _digest(target: Path) -> str:
 
 
 def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
-    """The size at every use; the digest too when asked, or when the file was touched since it came."""
-    writable = os.access(target.parent, os.W_OK)  # a shared folder that is only read keeps no records: fine
+    """Check the size, and if `thorough` or the file was modified since it was recorded, also the digest."""
+    writable = os.access(target.parent, os.W_OK)  # a read-only shared folder works without records
     try:
         record: dict[str, Any] = json.loads(_record_of(target).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):  # put there by hand
+    except (FileNotFoundError, ValueError):  # somebody placed the file by hand
         if reason := _broken(target):
             raise DataError(f"{target} cannot be {name}: {reason}; delete it") from None
         return _record(target, "found in place") if writable else {"file": target.name, "origin": "found in place"}
@@ -195,7 +188,7 @@ def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
     same = status.st_size == record["size"] and (not (thorough or touched) or _digest(target) == record["sha256"])
     if not same:
         raise DataError(
-            f"{target} is not the file that was recorded ({record['size']:,} bytes, "
+            f"{target} differs from its record ({record['size']:,} bytes, "
             f"sha256 {record['sha256'][:12]}...): it was altered or damaged. "
             f"Delete it and {_record_of(target).name}, then: rewind data get {name}"
         )

@@ -1,4 +1,4 @@
-"""What others have published of D4RL's files: the figures Rewind's own data is set beside."""
+"""Figures that others have published about D4RL's files, to compare rebuilt data with."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rewind.data.catalogue import entry, normalised_score
 
 @dataclass(frozen=True)
 class Published:
-    """Of one data set; None: not published, as far as we know.
+    """The figures of one data set; None if not published, as far as we know.
 
-    transitions: how many; a round number where `about`
-    trajectories: ended at terminals | timeouts; on AntMaze most are fragments of one step
-    mean_return: over the trajectories
+    transitions: their number, rounded if `about`
+    trajectories: their number if they end at terminals | timeouts; on AntMaze most are fragments of one step
+    mean_return: mean over the trajectories
     """
 
     name: str
@@ -33,7 +33,7 @@ class Published:
 
 
 def published(name: str) -> Published:
-    """What is known of a catalogued data set's file."""
+    """The published figures of a catalogued data set."""
     figures = _figures().get(name, {})
     mean = figures.get("mean_return")
     if "joined" in figures:

@@ -1,13 +1,11 @@
-"""A Gymnasium wrapper that keeps what happens as Trajectories."""
+"""A Gymnasium wrapper that records episodes as Trajectories."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from rewind.data.episodes import from_episodes
-from rewind.data.flatten import check_keys, flatten
-from rewind.data.steps import OpenEpisode
+from rewind.data.episodes import OpenEpisode, check_keys, flatten, from_episodes
 from rewind.data.trajectories import Trajectories
 from rewind.errors import UsageError, require
 
@@ -15,15 +13,15 @@ Wrapper: Any = require("gymnasium", "gym").Wrapper
 
 
 class RecordEpisodes(Wrapper):  # type: ignore[misc]  # Gymnasium is optional, so its classes are Any here
-    """Passes everything through, and remembers it.
+    """Record every step of the wrapped environment.
 
         env = RecordEpisodes(gymnasium.make("Hopper-v4"))
         ...                                  # any loop
         data = env.trajectories()
 
-    A reset in the middle of an episode cuts it there, like a time-out: the state after its last step is known.
+    A reset in the middle of an episode cuts it, like a time-out with a known final observation.
 
-    keys: for dict observations, the keys to put side by side, in this order; what passes through stays a dict
+    keys: for dict observations, the keys to concatenate in the record, in this order
     """
 
     def __init__(self, env: Any, keys: Sequence[str] | None = None) -> None:
@@ -43,7 +41,7 @@ class RecordEpisodes(Wrapper):  # type: ignore[misc]  # Gymnasium is optional, s
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         if self._open is None:
-            raise UsageError("a step after the episode's end: call reset() first")
+            raise UsageError("step() after the end of the episode: call reset() first")
         self._open.add(action, reward, flatten(observation, self._keys, single=True), terminated)
         if terminated or truncated:
             self._close()
@@ -55,6 +53,6 @@ class RecordEpisodes(Wrapper):  # type: ignore[misc]  # Gymnasium is optional, s
         self._open = None
 
     def trajectories(self, name: str | None = None) -> Trajectories:
-        """All episodes so far, the one under way as if it were cut now."""
-        under_way = [self._open.episode()] if self._open else []
-        return from_episodes([*self._finished, *under_way], name=name)
+        """All episodes so far; the current one is cut here."""
+        current = [self._open.episode()] if self._open else []
+        return from_episodes([*self._finished, *current], name=name)

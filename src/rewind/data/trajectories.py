@@ -1,4 +1,4 @@
-"""`Trajectories`: the one form in which logged data lives in memory."""
+"""`Trajectories`: how logged data is held in memory. Every reader returns it, every memory loads it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from rewind.arrays import Array
 from rewind.data.checks import check_finite, check_inner, check_lengths, check_rows, storage_array
 from rewind.errors import DataError
 
+FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
+
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
@@ -25,23 +27,23 @@ class Trajectories:
         terminals           0    0    1  |  0    0  |  0        no future after this row: y = r
         tails               0    0    1  |  0    1  |  0        the trajectory ends here, by terminal or by time-out
 
-    Some logs go on after a terminal: an ant that stays at its goal, with a terminal at every step. Where such rows
-    belong to one trajectory, `inner_terminals` marks those before its last one; each of them still means y = r.
+    Some logs continue after a terminal: an ant stays at its goal, with a terminal at every step. If such rows
+    belong to one trajectory, `inner_terminals` marks those before its last row; each of them still means y = r.
 
-    Inside a trajectory the successor of a row is the next row's observation, so successors take no second copy of
-    the observations. A trajectory cut by a time-out whose final observation nobody recorded (`final_known` False)
-    keeps its last step, which counts in its quality, but that step is no transition and is never replayed.
+    Inside a trajectory, the successor of a row is the next row's observation, so successors are not stored twice.
+    If a time-out cut a trajectory and its final observation was not recorded (`final_known` is False), its last step
+    counts in its quality but is never replayed.
 
-    observations: (rows, ...) float32, or integers as given
-    actions: (rows, ...) likewise
+    observations: (rows, ...) float32 or integers
+    actions: (rows, ...) float32 or integers
     rewards: (rows,) float32
-    lengths: (trajectories,) rows of each, at least 1
-    terminated: (trajectories,) ended by a terminal; terminal wins over time-out
+    lengths: (trajectories,) number of rows, at least 1
+    terminated: (trajectories,) ended by a terminal; a terminal takes precedence over a time-out
     final_observations: (trajectories, ...) the state after the last row
     final_known: (trajectories,) whether that state was recorded
-    name: what the data is called, where it has a name
-    notes: how it was made (boundaries, transforms), recorded with results
-    inner_terminals: (rows,) terminals before a trajectory's last row, None where there are none
+    name: name of the data set, if it has one
+    notes: how the data was made (boundaries, transforms), recorded with results
+    inner_terminals: (rows,) terminals before a trajectory's last row, None if there are none
     """
 
     observations: Array
@@ -77,7 +79,7 @@ class Trajectories:
         object.__setattr__(self, "inner_terminals", check_inner(self.inner_terminals, lengths))
 
     def __len__(self) -> int:
-        """How many trajectories there are."""
+        """Number of trajectories."""
         return len(self.lengths)
 
     def __repr__(self) -> str:
@@ -93,12 +95,12 @@ class Trajectories:
 
     @cached_property
     def starts(self) -> Array:
-        """(trajectories,) first row of each."""
+        """(trajectories,) first row."""
         return np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
 
     @property
     def ends(self) -> Array:
-        """(trajectories,) last row of each."""
+        """(trajectories,) last row."""
         return np.cumsum(self.lengths) - 1
 
     @property
@@ -110,24 +112,27 @@ class Trajectories:
 
     @property
     def transitions(self) -> Array:
-        """(trajectories,) how many rows of each can be replayed: all, or all but a last step without successor."""
+        """(trajectories,) number of rows that can be replayed: all, except a last step without a successor."""
         return self.lengths - ~(self.terminated | self.final_known)
 
     @cached_property
     def returns(self) -> Array:
-        """(trajectories,) undiscounted sum of rewards, in float64."""
+        """(trajectories,) undiscounted sum of rewards, float64."""
         return np.add.reduceat(self.rewards, self.starts, dtype=np.float64)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by the arrays."""
-        names = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations")
-        arrays = [getattr(self, name) for name in (*names, "final_known", "inner_terminals")]
-        return sum(array.nbytes for array in arrays if array is not None)
+        """Size of the arrays in bytes."""
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def arrays(self) -> dict[str, Array]:
+        """All arrays by name, `inner_terminals` only if there are any."""
+        inner = {} if self.inner_terminals is None else {"inner_terminals": self.inner_terminals}
+        return {name: getattr(self, name) for name in FIELDS} | inner
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest that tells this data from other data: structure and rewards, and a sample of the rest."""
+        """A fast digest to tell data sets apart: of lengths, flags and rewards, and of a sample of the other rows."""
         digest = hashlib.blake2b(digest_size=16)
         stride = max(1, self.rows // 4096)
         for array in (
@@ -145,59 +150,48 @@ class Trajectories:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all arrays: two data sets with the same digest are the same, whatever their name and notes."""
+        """SHA-256 of all arrays; name and notes do not count."""
         digest = hashlib.sha256()
-        names = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
-        for name in (*names, "inner_terminals"):
-            array = getattr(self, name)
-            if array is not None:
-                digest.update(f"{name} {array.shape} {array.dtype.str}".encode())
-                digest.update(np.ascontiguousarray(array).data)
+        for name, array in self.arrays().items():
+            digest.update(f"{name} {array.shape} {array.dtype.str}".encode())
+            digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     def successors(self, indices: Array) -> Array:
-        """The observations after the given rows. A last step without a recorded successor has none: an error."""
+        """The observations after these rows. Raises an error for a last step whose successor was not recorded."""
         indices = np.asarray(indices)
         trajectory = self.trajectory_of(indices)
         last = indices == self.starts[trajectory] + self.lengths[trajectory] - 1
-        if np.any(last & ~self.final_known[trajectory] & ~self.terminated[trajectory]):
-            row = indices[last & ~self.final_known[trajectory] & ~self.terminated[trajectory]][0]
-            raise DataError(f"row {row} was cut by a time-out and its successor was not recorded")
+        unknown = indices[last & ~self.final_known[trajectory] & ~self.terminated[trajectory]]
+        if unknown.size:
+            raise DataError(f"row {unknown[0]} was cut by a time-out and its successor was not recorded")
         result: Array = np.take(self.observations, np.minimum(indices + 1, self.rows - 1), axis=0)
         result[last] = self.final_observations[trajectory[last]]
         return result
 
     def trajectory_of(self, indices: Array) -> Array:
-        """The trajectory each row belongs to."""
+        """The trajectory of each row."""
         return np.searchsorted(self.starts, indices, side="right") - 1
 
     def map_rewards(self, transform: Callable[[Array], Array], note: str) -> Trajectories:
         """The same data with transformed rewards, e.g. `map_rewards(lambda r: r - 1, "r - 1")` as on AntMaze.
 
-        Priorities see the rewards the agent trains on, so transform before loading a memory.
+        Priorities use the rewards the agent trains on, so transform before you load a memory.
         """
         return replace(self, rewards=transform(self.rewards), notes={**self.notes, "rewards": note})
 
     def select(self, trajectories: Array) -> Trajectories:
-        """Some of the trajectories, in the given order."""
+        """Some of the trajectories, in this order."""
         rows = np.concatenate(
             [np.arange(a, a + n) for a, n in zip(self.starts[trajectories], self.lengths[trajectories], strict=True)]
         )
-        return replace(
-            self,
-            observations=self.observations[rows],
-            actions=self.actions[rows],
-            rewards=self.rewards[rows],
-            lengths=self.lengths[trajectories],
-            terminated=self.terminated[trajectories],
-            final_observations=self.final_observations[trajectories],
-            final_known=self.final_known[trajectories],
-            inner_terminals=None if self.inner_terminals is None else self.inner_terminals[rows],
-            notes={**self.notes, "selected": f"{len(trajectories)} of {len(self)} trajectories"},
-        )
+        per_row = ("observations", "actions", "rewards", "inner_terminals")
+        arrays = {name: array[rows if name in per_row else trajectories] for name, array in self.arrays().items()}
+        notes = {**self.notes, "selected": f"{len(trajectories)} of {len(self)} trajectories"}
+        return replace(self, **arrays, notes=notes)
 
     def episodes(self) -> Iterator[dict[str, Array]]:
-        """Each trajectory as a dict, its observations one longer than its actions where the final one is known."""
+        """Each trajectory as a dict. There is one observation more than actions if the final one is known."""
         for index, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
             rows = slice(start, start + length)
             observations = self.observations[rows]

@@ -1,4 +1,4 @@
-"""One file over HTTP into a `.part` file; a cut transfer goes on where it stopped."""
+"""Download one file over HTTP into a `.part` file, resuming an interrupted download."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from urllib.request import Request, urlopen
 
 from rewind.progress import Progress
 
-ATTEMPTS = 5  # in a row that bring no new byte
+ATTEMPTS = 5  # in a row without a new byte
 PAUSE = 1.0  # seconds before the second attempt, doubled each time
 TIMEOUT = 30.0  # seconds without an answer
 CHUNK = 1 << 20
-BUSY = (408, 425, 429)  # and everything from 500 on: the same request may succeed later
+BUSY = (408, 425, 429)  # like 500 and above: the same request may succeed later
 
 
 class TransferError(Exception):
-    """It did not come, and asking again now will not help."""
+    """The download failed, and another attempt will not help."""
 
 
 class _Cut(Exception):
-    """It stopped on the way; worth another attempt."""
+    """The download was interrupted; another attempt may succeed."""
 
 
 def transfer(address: str, part: Path, progress: Progress) -> None:
-    """Bring the whole of `address` into `part`, for as long as attempts bring new bytes.
+    """Download `address` into `part`, retrying as long as attempts bring new bytes.
 
-    Bytes that `part` already holds are kept only if the server confirms that the file is still the one they
-    came from (If-Range); beside `part`, a `.json` says which one that was. `forget` removes both.
+    The bytes in `part` are kept only if the server confirms that they come from the same version of the file
+    (If-Range). A `.json` beside `part` records that version. `forget` removes both.
     """
-    most, failures, begun = _size(part), 0, False
+    most, failures, connected = _size(part), 0, False
     while True:
         try:
             return _attempt(address, part, progress)
-        except URLError as error:  # no server at all: only worth waiting for if there was one before
-            if not begun:
+        except URLError as error:  # no server: wait for it only if it answered before
+            if not connected:
                 raise TransferError(str(error.reason)) from error
             reason = str(error.reason)
         except _Cut as error:
-            reason, begun = str(error), True
+            reason, connected = str(error), True
         grown = _size(part) > most
         most, failures = max(most, _size(part)), 0 if grown else failures + 1
         if failures == ATTEMPTS:
@@ -51,7 +51,7 @@ def transfer(address: str, part: Path, progress: Progress) -> None:
 
 
 def forget(part: Path) -> None:
-    """Remove what has arrived, and the note of where it came from."""
+    """Remove an incomplete download and its note."""
     part.unlink(missing_ok=True)
     _note_of(part).unlink(missing_ok=True)
 
@@ -59,7 +59,7 @@ def forget(part: Path) -> None:
 def _attempt(address: str, part: Path, progress: Progress) -> None:
     note = _read_note(part)
     have = _size(part) if note.get("address") == address and note.get("validator") else 0
-    if have and have == note["size"]:  # complete: only its rename was missing
+    if have and have == note["size"]:  # complete, but not yet renamed
         return
     request = Request(address, headers={"User-Agent": "rewind-rl", "Accept-Encoding": "identity"})
     if have:
@@ -67,13 +67,13 @@ def _attempt(address: str, part: Path, progress: Progress) -> None:
         request.add_header("If-Range", note["validator"])
     with _open(request, part) as response:
         resumed = response.status == 206
-        have = have if resumed else 0  # 200: the file has changed, or the server knows no ranges
+        have = have if resumed else 0  # 200: the file has changed, or the server does not support ranges
         size = _announced(response)
         if resumed and (size != note["size"] or not response.headers["Content-Range"].startswith(f"bytes {have}-")):
             forget(part)
-            raise _Cut("the server sent another part of the file than the one asked for")
+            raise _Cut("the server sent another part of the file than requested")
         with part.open("ab" if resumed else "wb") as file:
-            if not resumed:  # after the old bytes are gone: a note must never vouch for bytes of another file
+            if not resumed:  # only now: a note must never describe the bytes of another version
                 note = {"address": address, "validator": _validator(response), "size": size}
                 _note_of(part).write_text(json.dumps(note), encoding="utf-8")
             progress(have, size)
@@ -92,7 +92,7 @@ def _open(request: Request, part: Path) -> HTTPResponse:
     except HTTPError as error:
         error.close()
         reason = f"{error.code} {error.reason}"
-        if error.code == 416:  # we hold more than there is
+        if error.code == 416:  # `part` is longer than the file
             forget(part)
         elif error.code < 500 and error.code not in BUSY:
             raise TransferError(reason) from error
@@ -104,12 +104,12 @@ def _open(request: Request, part: Path) -> HTTPResponse:
 def _read(response: HTTPResponse) -> bytes:
     try:
         return response.read(CHUNK)
-    except (OSError, HTTPException) as error:  # here, so that a full disk is not taken for a bad line
+    except (OSError, HTTPException) as error:  # caught here, so that a full disk is not taken for a network error
         raise _Cut(str(error) or type(error).__name__) from error
 
 
 def _announced(response: HTTPResponse) -> int | None:
-    """Bytes in the whole file."""
+    """Size of the whole file in bytes."""
     text = response.headers["Content-Length"]
     if response.status == 206:
         text = (response.headers["Content-Range"] or "").rpartition("/")[2]
@@ -117,7 +117,7 @@ def _announced(response: HTTPResponse) -> int | None:
 
 
 def _validator(response: HTTPResponse) -> str | None:
-    """What tells this version of the file from another; weak tags do not promise equal bytes."""
+    """Identifies this version of the file. Weak tags do not guarantee equal bytes."""
     tag = response.headers["ETag"]
     return tag if tag and not tag.startswith("W/") else response.headers["Last-Modified"]
 

@@ -1,4 +1,4 @@
-"""D4RL's ant in a maze, as a MuJoCo model made from its numbers."""
+"""D4RL's ant in a maze, as a MuJoCo model."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from rewind.envs.mazes import Maze
 CELL = 4.0  # metres
 RADIUS, DENSITY, MARGIN = 0.08, 5.0, 0.01
 AUX, THIGH, SHIN = 0.2, 0.2, 0.4  # offsets on both axes
-LEGS = {1: (1, 1), 2: (-1, 1), 3: (-1, -1), 4: (1, -1)}  # where they point; qpos has them in this order
-MOTORS = (4, 1, 2, 3)  # the controls have them in this one
-STRENGTH = 30.0  # an action of 1
+LEGS = {1: (1, 1), 2: (-1, 1), 3: (-1, -1), 4: (1, -1)}  # directions, in the order of qpos
+MOTORS = (4, 1, 2, 3)  # legs in the order of the controls
+STRENGTH = 30.0  # the control for an action of 1
 
 
 def ant_maze_xml(maze: Maze, corrected: bool = True) -> str:
     """The model's MJCF.
 
-    corrected: make today's engine count as MuJoCo 2.0, on which D4RL's data was made, did:
-        margins of a contact's two geoms: the larger one counted, now they add, so floor and walls get none
-        a capsule's mass was density * pi * r^2 * (length + r), now it is exact, so it is given
+    corrected: make today's MuJoCo compute what MuJoCo 2.0 did, which made D4RL's data:
+        2.0 used the larger margin of a contact's two geoms, today they add up: floor and walls get no margin
+        2.0 took a capsule's mass as density * pi * r^2 * (length + r), today it is exact: masses are set
     """
     margin = 0.0 if corrected else MARGIN
     walls = "\n".join(_wall(maze, row, column, margin) for row, column in zip(*maze.walls.nonzero(), strict=True))
@@ -95,5 +95,5 @@ def _capsule(name: str, x: int, y: int, offset: float, corrected: bool) -> str:
 
 
 def legacy_mass(offset: float) -> float:
-    """kg of a capsule from the origin to (offset, offset), as MuJoCo 2.0 counted it."""
+    """Mass in kg of a capsule from the origin to (offset, offset), as MuJoCo 2.0 computed it."""
     return DENSITY * math.pi * RADIUS**2 * (math.hypot(offset, offset) + RADIUS)

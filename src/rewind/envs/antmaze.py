@@ -1,4 +1,4 @@
-"""AntMaze as D4RL defines it: an ant in a maze, a reward of 1 at the goal. Differences: docs/environments.md."""
+"""AntMaze as D4RL defines it: an ant in a maze, with a reward of 1 at the goal. Differences: docs/environments.md."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ POSITIONS, VELOCITIES = 15, 14
 
 
 class AntMaze(MujocoEnv):
-    """Observation (29): x, y, z, quaternion (w first), 8 joints; 14 velocities. The goal is not in it.
+    """Observation (29): x, y, z, quaternion (w first), 8 joints; 14 velocities. The goal is not observed.
 
-    maze: a name of `MAZES`, or a maze of one's own
-    goal: drawn once for each environment (-v0), that is when its stream starts, or at each reset (-v2)
-    start: at the origin, or on any free cell that is no goal, as in the data of many starts
+    maze: a name of `MAZES`, or a `Maze`
+    goal: drawn once per environment, when it is seeded (-v0), or at each reset (-v2)
+    start: at the origin, or on any free cell without a goal, as in the "diverse" data
     corrected: see `ant_maze_xml`
-    goals: (num_envs, 2) where they are; may be written
+    goals: (num_envs, 2) positions; you may change them
     """
 
     camera = "above"
@@ -65,7 +65,7 @@ class AntMaze(MujocoEnv):
             qvel[row] = 0.1 * stream.standard_normal(VELOCITIES)
             if self.start == "anywhere":
                 qpos[row, :2] = draw_start(self.maze, stream)
-        qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)  # MuJoCo 2.0 did it by itself
+        qpos[:, 3:7] /= np.linalg.norm(qpos[:, 3:7], axis=1, keepdims=True)  # MuJoCo 2.0 did this itself
         self.set_state(ids, qpos, qvel)
 
     def _advance(self, actions: Array, ids: Array | None) -> tuple[Array, Array]:
@@ -77,7 +77,7 @@ class AntMaze(MujocoEnv):
         return np.concatenate((self.qpos, self.qvel), axis=1)
 
     def _decorate(self, scene: Any, index: int) -> None:
-        """The goal, as a disc of the radius that counts."""
+        """Draw the goal as a disc, with the radius in which it counts as reached."""
         size, place = np.array([REACHED, 0.01, 0.0]), np.array([*self.goals[index], 0.02])
         cylinder, colour = mujoco.mjtGeom.mjGEOM_CYLINDER, np.array([0.0, 0.62, 0.45, 0.8], np.float32)
         mujoco.mjv_initGeom(scene.geoms[scene.ngeom], cylinder, size, place, np.eye(3).ravel(), colour)
@@ -85,16 +85,16 @@ class AntMaze(MujocoEnv):
 
 
 def draw_goal(maze: Maze, stream: np.random.Generator) -> Array:
-    """(2,) near the centre of one of the maze's goal cells; D4RL adds noise to it twice."""
+    """(2,) a point near the centre of one of the maze's goal cells; like D4RL, with noise added twice."""
     centre = maze.centres(maze.goals[stream.integers(len(maze.goals))], CELL)
     return np.maximum(centre + stream.uniform(0.0, 1.0, 2) + stream.uniform(0.0, 0.5, 2), 0.0)
 
 
 def draw_start(maze: Maze, stream: np.random.Generator) -> Array:
-    """(2,) near the centre of a free cell that is no goal."""
+    """(2,) a point near the centre of a free cell without a goal."""
     return maze.centres(maze.free[stream.integers(len(maze.free))], CELL) + stream.uniform(0.0, 1.0, 2)
 
 
 def single(**options: Any) -> SingleEnv:
-    """One ant for `gymnasium.make`, which counts the steps itself."""
+    """One ant for `gymnasium.make`, which counts the steps."""
     return SingleEnv(AntMaze(1, max_episode_steps=None, autoreset_mode=AutoresetMode.DISABLED, threads=1, **options))

@@ -1,4 +1,4 @@
-"""Environments on `mujoco.batch`: many simulations of one model, stepped on a thread pool."""
+"""Environments based on `mujoco.batch`: many simulations of one model, stepped on a thread pool."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ else:
         from mujoco.batch import Batch
     except ImportError as error:
         raise MissingExtra(
-            f"this needs mujoco 4.0 or later, for mujoco.batch, and {mujoco.__version__} is installed: "
+            f"this needs mujoco 4.0 or later, for mujoco.batch, but {mujoco.__version__} is installed: "
             "pip install --upgrade 'rewind-rl[envs]'"
         ) from error
 
 
 class MujocoEnv(ArrayEnv):
-    """A model, simulated `num_envs` times. Results are the same bits at any number of threads.
+    """A model, simulated `num_envs` times. Results do not depend on the number of threads, to the bit.
 
     frame_skip: simulation steps per action
-    threads: of the simulator, 0 for all cores
+    threads: number of simulator threads, 0 for all cores
     qpos, qvel, ctrl: (num_envs, ...) live views of all simulations
     """
 
     metadata: dict[str, Any] = {**ArrayEnv.metadata, "render_modes": ["rgb_array"]}  # noqa: RUF012
-    camera: str | int = -1  # what `render` looks through, a camera of the model
-    _cannot_draw: str | None = None  # why not, once it was tried, in this process
+    camera: str | int = -1  # the camera of the model that `render` uses
+    _cannot_draw: str | None = None  # the reason, once it failed in this process
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class MujocoEnv(ArrayEnv):
         self._renderer: Any = None
 
     def set_state(self, ids: Array, qpos: Array, qvel: Array) -> None:
-        """Reset the simulations `ids`, then put them into this state, as Gymnasium's `reset` does.
+        """Reset the simulations `ids`, then set their state, as Gymnasium's `reset` does.
 
         qpos: (ids, position)
         qvel: (ids, velocity)
@@ -73,7 +73,7 @@ class MujocoEnv(ArrayEnv):
         self.batch.forward(ids)
 
     def simulate(self, ctrl: Array, ids: Array | None) -> None:
-        """Apply controls for one action's time. Idle simulations keep their state, whatever their controls."""
+        """Apply controls for the duration of one action to the simulations `ids` (None: all)."""
         self.ctrl[:] = ctrl
         if ids is None or len(ids):
             self.batch.step(ids, nstep=self.frame_skip)
@@ -84,7 +84,7 @@ class MujocoEnv(ArrayEnv):
         return tuple(self.frame(index) for index in range(self.num_envs))
 
     def frame(self, index: int = 0, height: int = 480, width: int = 480, camera: str | int | None = None) -> Array:
-        """(height, width, 3) uint8: how simulation `index` looks."""
+        """(height, width, 3) uint8: a picture of simulation `index`."""
         if self._renderer is None or (self._renderer.height, self._renderer.width) != (height, width):
             self._close_renderer()
             self._renderer = self._make_renderer(height, width)
@@ -96,17 +96,17 @@ class MujocoEnv(ArrayEnv):
         return frame
 
     def _decorate(self, scene: Any, index: int) -> None:
-        """Add to the picture what is no part of the model, such as a goal."""
+        """Draw what is not part of the model, such as a goal."""
 
     def _make_renderer(self, height: int, width: int) -> Any:
-        """A second try where the first one failed would be the end of the process: MuJoCo aborts then."""
+        """A renderer. Never tried again after a failure, because MuJoCo then aborts the process."""
         if MujocoEnv._cannot_draw is not None:
             raise UsageError(MujocoEnv._cannot_draw)
         self.model.vis.global_.offheight = max(self.model.vis.global_.offheight, height)
         self.model.vis.global_.offwidth = max(self.model.vis.global_.offwidth, width)
         try:
             return mujoco.Renderer(self.model, height, width)
-        except Exception as error:  # whatever the platform's OpenGL raises
+        except Exception as error:  # depends on the platform's OpenGL
             MujocoEnv._cannot_draw = (
                 f"MuJoCo cannot draw here ({error}). Without a screen it needs libEGL, and MUJOCO_GL=egl in the "
                 "environment before MuJoCo is first imported; mazes can also be drawn by rewind.report.maze_plot"

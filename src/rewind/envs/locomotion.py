@@ -1,4 +1,4 @@
-"""Hopper, HalfCheetah and Walker2d as Gymnasium's `-v4`, which are D4RL's `-v2`: the same bits, many at once."""
+"""Hopper, HalfCheetah and Walker2d: equal to the bit to Gymnasium's `-v4` (D4RL's `-v2`), many at once."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ HORIZON = 1000
 
 @dataclass(frozen=True)
 class Task:
-    """What tells one from another. reward = (x velocity + alive) - control_cost * |action|^2.
+    """How the environments differ. reward = (x velocity + alive) - control_cost * |action|^2.
 
-    asset: of Gymnasium
+    asset: file name of Gymnasium's model
     frame_skip: simulation steps per action
-    alive: reward per step; an unhealthy step gets it too, and ends the episode
-    height, angle: where qpos[1], qpos[2] are healthy
+    alive: reward per step; the unhealthy step that ends the episode gets it too
+    height, angle: the healthy range of qpos[1] and qpos[2]
     state: the bound of all other coordinates of a healthy state
-    velocity: observed within these bounds
-    noise: of the first state: uniform positions, and velocities uniform or normal
+    velocity: bound to which observed velocities are clipped
+    noise: of the first state; positions are uniform, velocities uniform or normal
     """
 
     asset: str
@@ -58,7 +58,7 @@ TASKS = {
 
 
 def _compile(path: Path) -> Any:
-    """Gymnasium's model. MuJoCo 4 deprecates `settotalmass`, in a line on stderr and a log file: it is done after."""
+    """Gymnasium's model. The mass is set after compiling, because MuJoCo 4 warns about `settotalmass` in a model."""
     spec = mujoco.MjSpec.from_file(str(path))
     total, spec.compiler.settotalmass = spec.compiler.settotalmass, -1.0
     model = spec.compile()
@@ -71,7 +71,7 @@ def _compile(path: Path) -> Any:
 class Locomotion(MujocoEnv):
     """One of `TASKS`, by its Gymnasium id. Observation: qpos without x, then qvel.
 
-    terminate_when_unhealthy: as Gymnasium's; without it a fallen one plays on, without the reward for being alive
+    terminate_when_unhealthy: as in Gymnasium; if False, an unhealthy robot continues without the reward for being alive
     """
 
     camera = "track"
@@ -114,7 +114,7 @@ class Locomotion(MujocoEnv):
         before = self.qpos[:, 0].copy()
         self.simulate(actions, ids)
         velocity = (self.qpos[:, 0] - before) / self.dt
-        # The squares are summed in the actions' own precision, as Gymnasium does it.
+        # The squares are summed in the precision of the actions, as in Gymnasium.
         cost = self.task.control_cost * np.square(actions).sum(axis=1)
         healthy = self._healthy()
         if self.terminate_when_unhealthy:

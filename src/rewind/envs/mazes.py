@@ -29,11 +29,11 @@ class Maze:
     def __post_init__(self) -> None:
         letters = {letter for row in self.rows for letter in row}
         if letters - set("#RG.") or len({len(row) for row in self.rows}) != 1:
-            raise DataError(f"maze {self.name}: rows of equal length made of '#', 'R', 'G' and '.' were expected")
+            raise DataError(f"maze {self.name}: expected rows of equal length made of '#', 'R', 'G' and '.'")
         if sum(row.count("R") for row in self.rows) != 1 or "G" not in letters:
-            raise DataError(f"maze {self.name}: one start 'R' and at least one goal 'G' were expected")
+            raise DataError(f"maze {self.name}: expected one start 'R' and at least one goal 'G'")
         if not (self.walls[[0, -1]].all() and self.walls[:, [0, -1]].all()):
-            raise DataError(f"maze {self.name}: its border must be wall")
+            raise DataError(f"maze {self.name}: expected walls all around")
 
     @cached_property
     def grid(self) -> Array:
@@ -59,12 +59,12 @@ class Maze:
 
     @cached_property
     def free(self) -> Array:
-        """(cells, 2) where an episode of many starts may begin: all but walls and goals."""
+        """(cells, 2) cells where an episode may start: all but walls and goals."""
         return np.argwhere((self.grid == ".") | (self.grid == "R"))
 
     @cached_property
     def passable(self) -> Array:
-        """(cells, 2) all but walls."""
+        """(cells, 2) all cells but walls."""
         return np.argwhere(~self.walls)
 
     def centres(self, cells: Array, size: float) -> Array:
@@ -72,7 +72,7 @@ class Maze:
         return (np.asarray(cells) - self.start)[..., ::-1] * float(size)
 
     def bounds(self, size: float) -> tuple[float, float, float, float]:
-        """left, right, bottom, top: the outer faces of the border."""
+        """left, right, bottom, top of the outer walls."""
         (left, bottom), (right, top) = self.centres(np.array([[0, 0], np.array(self.grid.shape) - 1]), size)
         return left - size / 2, right + size / 2, bottom - size / 2, top + size / 2
 
@@ -131,23 +131,15 @@ LARGE_DATA = """
 ############
 """
 
-# Evaluation has one goal; data was collected towards several.
-MAZES = {
-    name: Maze(name, tuple(drawing.split()))
-    for name, drawing in {
-        "umaze": UMAZE,
-        "medium": MEDIUM,
-        "large": LARGE,
-        "medium-data": MEDIUM_DATA,
-        "large-data": LARGE_DATA,
-    }.items()
-}
+# Policies are evaluated with one goal; data was collected with several.
+_DRAWINGS = {"umaze": UMAZE, "medium": MEDIUM, "large": LARGE, "medium-data": MEDIUM_DATA, "large-data": LARGE_DATA}
+MAZES = {name: Maze(name, tuple(drawing.split())) for name, drawing in _DRAWINGS.items()}
 
 
 def find_maze(maze: str | Maze) -> Maze:
-    """The maze of that name; a maze is its own."""
-    if isinstance(maze, str):
-        if maze not in MAZES:
-            raise unknown_name("maze", maze, MAZES)
-        return MAZES[maze]
-    return maze
+    """The maze of that name; a `Maze` is returned unchanged."""
+    if not isinstance(maze, str):
+        return maze
+    if maze not in MAZES:
+        raise unknown_name("maze", maze, MAZES)
+    return MAZES[maze]

@@ -1,11 +1,11 @@
-"""A sparse PointMaze: a point mass in the mazes of AntMaze, in NumPy alone. For tests and demonstrations.
+"""A sparse PointMaze: a point mass in the mazes of AntMaze, written in NumPy. For tests and demonstrations.
 
-    v' = v + DT (FORCE a - DRAG v)        a in [-1, 1]^2, clipped; a steady push ends at 2 m/s on its axis
-    x' = x + DT v'                        stopped, and v' = 0, on the axis on which it meets a wall
+    v' = v + DT (FORCE a - DRAG v)        a in [-1, 1]^2, clipped; a constant push reaches 2 m/s on its axis
+    x' = x + DT v'                        a wall stops it, and sets v' = 0, on that axis
 
-Cells are 1 m wide, the body is a square of side 2 RADIUS, moved along x and then along y. A step is at most 0.2 m on
-each axis, so nothing passes through a wall. It is not D4RL's maze2d, nor Gymnasium-Robotics' PointMaze: steps are ten
-times as long, so that episodes are short.
+Cells are 1 m wide. The body is a square of side 2 RADIUS, moved along x and then along y. A step is at most 0.2 m on
+each axis, so nothing passes through a wall. This is neither D4RL's maze2d nor Gymnasium-Robotics' PointMaze: steps are
+ten times as long, so that episodes are short.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ CELL, RADIUS = 1.0, 0.1
 DT, FORCE, DRAG = 0.1, 5.0, 2.5
 REACHED = 0.5  # metres from the goal
 START_NOISE = 0.1
-GAP = 1e-9  # between the body and a wall it leans on, so that rounding never puts it inside
+GAP = 1e-9  # between the body and a wall it touches, so that rounding never puts it inside
 
 
 class PointMaze(ArrayEnv):
-    """Observation (4): x, y and their velocities. Reward 1 and the end within 0.5 m of the goal cell's centre.
+    """Observation (4): x, y and their velocities. Within 0.5 m of the goal: reward 1, and the episode ends.
 
-    maze: a name of `MAZES`, or a maze of one's own; where it has several goals, one is drawn at each reset
-    start: around the origin, or anywhere on a free cell that is no goal, at rest
-    goals: (num_envs, 2) where they are; may be written
+    maze: a name of `MAZES`, or a `Maze`; if it has several goals, one is drawn at each reset
+    start: near the origin, or anywhere on a free cell without a goal; at rest
+    goals: (num_envs, 2) positions; you may change them
     """
 
     reference_scores = (0.0, 1.0)
@@ -74,7 +74,7 @@ class PointMaze(ArrayEnv):
         return reached.astype(np.float64), reached
 
     def _move(self, positions: Array, velocities: Array, axis: int) -> tuple[Array, Array]:
-        """Along one axis, up to the first wall that the body's leading face meets."""
+        """Move along one axis, up to the first wall that the body's leading face meets."""
         positions, velocities = positions.copy(), velocities.copy()
         positions[:, axis] += DT * velocities[:, axis]
         ahead = np.where(velocities[:, axis] < 0.0, -1.0, 1.0)
@@ -93,5 +93,5 @@ class PointMaze(ArrayEnv):
 
 
 def single(**options: Any) -> SingleEnv:
-    """One point for `gymnasium.make`, which counts the steps itself."""
+    """One point for `gymnasium.make`, which counts the steps."""
     return SingleEnv(PointMaze(1, max_episode_steps=None, autoreset_mode=AutoresetMode.DISABLED, **options))

@@ -1,4 +1,4 @@
-"""What all of Rewind's environments share: many copies as arrays, a random stream and a clock for each."""
+"""The base of Rewind's environments: many copies as arrays, each with its random stream and step counter."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Seed = int | Sequence[int | None] | None
 
 
 class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
-    """Many copies of one environment, each with a random stream of its own, stepped together.
+    """Many copies of one environment, stepped together, each with its own random stream.
 
-    What happens after an episode ended, here at step t:
+    After an episode has ended at step t:
 
         autoreset_mode       step t + 1                                          step t + 2
-        NEXT_STEP (default)  action ignored, reward 0, the first observation     plays on
-        DISABLED             idles: reward 0, observation and flags stay         idles, until it is reset
+        NEXT_STEP (default)  action ignored, reward 0, the first observation     continues
+        DISABLED             idle: reward 0, observation and flags stay          idle until it is reset
 
-    NEXT_STEP is Gymnasium's own default. DISABLED costs nothing for an environment that has finished: to play every
-    copy to its end, step until all are done. Copies are reset one by one with `options={"reset_mask": mask}`.
+    NEXT_STEP is Gymnasium's default. With DISABLED, finished copies cost nothing: to play every copy to its end, step
+    until all are done. Reset single copies with `options={"reset_mask": mask}`.
 
-    Stream i of `reset(seed=s)` is that of Gymnasium's single environment after `reset(seed=s + i)`; a list gives each
-    copy its own seed.
+    Stream i of `reset(seed=s)` is that of Gymnasium's single environment after `reset(seed=s + i)`. A list has one
+    seed per copy.
 
-    max_episode_steps: where episodes are truncated, None for nowhere
+    max_episode_steps: length at which episodes are truncated, None for never
     """
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
-    reference_scores: tuple[float, float] | None = None  # the returns that score 0 and 100, where no catalogue has them
+    reference_scores: tuple[float, float] | None = None  # returns that score 0 and 100, if the catalogue has none
 
     def __init__(
         self,
@@ -47,10 +47,10 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         autoreset_mode: AutoresetMode | str,
     ) -> None:
         if num_envs < 1:
-            raise UsageError(f"num_envs is {num_envs}; there must be at least one environment")
+            raise UsageError(f"num_envs is {num_envs}; expected at least 1")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            raise UsageError("autoreset_mode SAME_STEP is not offered: use NEXT_STEP or DISABLED")
+            raise UsageError("autoreset_mode SAME_STEP is not supported: use NEXT_STEP or DISABLED")
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = observation_space, action_space
@@ -61,10 +61,10 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         self._steps = np.zeros(num_envs, np.int64)
         self._terminated, self._truncated = np.zeros((2, num_envs), bool)
 
-    # What an environment is.
+    # What each environment implements.
 
     def _begin(self, ids: Array, seeded: Array) -> None:
-        """Put the copies `ids` into a first state drawn from their streams; seeded: (num_envs,) whose stream is new."""
+        """Draw a first state for the copies `ids` from their streams; seeded: (num_envs,) whether a stream is new."""
         raise NotImplementedError
 
     def _advance(self, actions: Array, ids: Array | None) -> tuple[Array, Array]:
@@ -72,7 +72,7 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         raise NotImplementedError
 
     def _observe(self) -> Array:
-        """(num_envs, observation), an array that nobody else holds."""
+        """(num_envs, observation), a new array."""
         raise NotImplementedError
 
     # What is the same for all.
@@ -82,7 +82,7 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         if options is not None and "reset_mask" in options:
             mask = np.asarray(options["reset_mask"])
             if mask.shape != (self.num_envs,) or mask.dtype != bool:
-                raise UsageError(f"reset_mask must hold {self.num_envs} booleans, not {mask.dtype} {mask.shape}")
+                raise UsageError(f"reset_mask is {mask.dtype} {mask.shape}; expected {self.num_envs} booleans")
         self._reset(mask, self._seed(seed, mask))
         return self._observe(), {}
 
@@ -91,7 +91,7 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             raise UsageError("step() before the first reset()")
         actions = np.asarray(actions)
         if actions.shape != self.action_space.shape:
-            raise UsageError(f"actions have shape {actions.shape}, expected {self.action_space.shape}")
+            raise UsageError(f"actions have shape {actions.shape}; expected {self.action_space.shape}")
         over = self._terminated | self._truncated
         ids = np.flatnonzero(~over) if over.any() else None
         rewards, terminated = self._advance(actions, ids)
@@ -113,7 +113,7 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
             array[mask] = 0
 
     def _seed(self, seed: Seed, mask: Array) -> Array:
-        """Start new streams where a seed is given or none is there; returns (num_envs,) where."""
+        """Start a new stream for each copy that has a seed or no stream yet; returns (num_envs,) which."""
         if seed is None or isinstance(seed, int):
             seeds = [None if seed is None else seed + i for i in range(self.num_envs)]
         else:
@@ -130,7 +130,7 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
 
 class SingleEnv(gymnasium.Env[Array, Array]):
-    """A vector environment of one copy, as a single Gymnasium environment: the same steps by construction."""
+    """A vector environment of one copy as a single Gymnasium environment, so that both take the same steps."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
@@ -143,7 +143,7 @@ class SingleEnv(gymnasium.Env[Array, Array]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
         observations, _ = self.vector.reset(seed=seed)
-        self._np_random = self.vector.streams[0]  # one stream, whoever draws from it
+        self._np_random = self.vector.streams[0]  # the same stream for both
         return observations[0], {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
@@ -159,5 +159,5 @@ class SingleEnv(gymnasium.Env[Array, Array]):
 
 
 def unbounded(size: int) -> gymnasium.spaces.Box:
-    """The space of observations nobody bounded."""
+    """A space of `size` numbers without bounds."""
     return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)

@@ -1,4 +1,4 @@
-"""Which transition comes next."""
+"""Replay memories: they decide which transitions come next."""
 
 from rewind.memory.batch import Batch, Plan
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, choose

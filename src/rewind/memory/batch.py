@@ -1,4 +1,4 @@
-"""What a memory hands out: a batch, or a plan of many."""
+"""What a memory returns: a batch, or a plan of many batches."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LEARNED_FROM = ("observations", "actions", "rewards", "next_observations", "term
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Transitions of one training step; row i of every array belongs to slot i.
+    """The transitions of one training step; row i of every array belongs to slot i.
 
-    The first seven may be NumPy, torch or JAX arrays; the bookkeeping after them always stays NumPy, on the host.
+    The first seven arrays may be NumPy, torch or JAX arrays; the others are always NumPy arrays on the host.
     """
 
     observations: Any  # (batch, ...)
@@ -26,10 +26,10 @@ class Batch:
     next_observations: Any  # (batch, ...) the true successor; meaningless where `terminals`
     terminals: Any  # (batch,) bool: no future after this row
     tails: Any  # (batch,) bool: the last transition of its trajectory, by terminal or by time-out
-    fresh: Any  # (batch,) bool: this slot starts a sweep here; forget what is carried for it
-    indices: Array  # (batch,) row numbers in the arrays as they were loaded
-    trajectories: Array  # (batch,) which trajectory
-    timesteps: Array  # (batch,) which step of it
+    fresh: Any  # (batch,) bool: this slot starts a sweep here; discard what is carried for it
+    indices: Array  # (batch,) row numbers in the loaded arrays
+    trajectories: Array  # (batch,) trajectory of each row
+    timesteps: Array  # (batch,) step within the trajectory
     host: Batch | None = None  # the NumPy batch this one was made from
 
     def __len__(self) -> int:
@@ -51,10 +51,10 @@ class Batch:
 class Plan:
     """The rows of the next batches, in order."""
 
-    indices: Array  # (steps, batch) int64 row numbers in the arrays as they were loaded
+    indices: Array  # (steps, batch) int64 row numbers in the loaded arrays
     fresh: Array  # (steps, batch) bool: a slot starts a sweep here
-    trajectories: Array  # (steps, batch) which trajectory
-    first_step: int  # how many batches were planned before
+    trajectories: Array  # (steps, batch) trajectory of each row
+    first_step: int  # number of batches planned before
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -64,13 +64,13 @@ class Plan:
         return int(self.indices.shape[1])
 
     def __getitem__(self, step: int) -> Plan:
-        """One step as a plan of its own."""
+        """One step as a separate plan."""
         step = range(len(self))[step]
         rows = slice(step, step + 1)
         return Plan(self.indices[rows], self.fresh[rows], self.trajectories[rows], self.first_step + step)
 
 
 def empty_plan(steps: int, batch_size: int, dtype: Any = np.int64) -> Plan:
-    """A plan to be filled."""
+    """A plan for the caller to fill."""
     shape = (steps, batch_size)
     return Plan(np.empty(shape, dtype), np.empty(shape, bool), np.empty(shape, dtype), 0)

@@ -1,9 +1,9 @@
 """The available trajectories, and drawing one of them with the probabilities of eq. 5.
 
-Two ways to draw, chosen by measurement (docs/memory.md). First, draw from all trajectories with a guide table, which
-takes constant time, and throw back what is not available: exact, and fast while most of the probability is available.
-After `TRIES` failures, draw from a tree of sums over the available ones alone: exact too, and logarithmic whatever is
-held. The tree is brought up to date only then, from the list of trajectories that changed.
+There are two ways to draw, chosen by measurement (docs/memory.md). The first draws from all trajectories with a guide
+table, in constant time, and rejects what is not available. It is exact, and fast while most of the probability is
+available. After `TRIES` rejections, the second draws from a tree of sums over the available trajectories. It is exact
+too, in logarithmic time. Only then is the tree updated, from the list of trajectories that changed.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ AVAILABLE, CHANGED, EPOCH_NOW = 0, 1, 2
 
 
 class Pool(NamedTuple):
-    """Arrays a draw works on; n is the number of trajectories."""
+    """The arrays used to draw; n is the number of trajectories."""
 
-    records: Array  # (n, 4) first row, rows to play, how many slots hold it, epoch of its last draw: one cache line
+    records: Array  # (n, 4) first row, rows to play, number of slots that hold it, epoch of its last draw
     weights: Array  # (n,) numerators of eq. 5; 0 for a trajectory without transitions
     cumulative: Array  # (n,) their running sum, as a share of the total
-    guide: Array  # (n,) guide[j]: the first trajectory whose running sum exceeds j / n; empty: all weights are equal
-    tree: Array  # sums over the available trajectories, as of the last time it was needed
-    changed: Array  # (n,) trajectories whose availability the tree does not know yet
+    guide: Array  # (n,) guide[j]: the first trajectory whose running sum exceeds j / n; empty if all weights are equal
+    tree: Array  # sums over the available trajectories, updated when needed
+    changed: Array  # (n,) trajectories whose availability the tree does not contain yet
     counters: Array  # (3,) available, changed (more than n: all), epoch
 
 
 def make_records(starts: Array, counts: Array) -> Array:
-    """(trajectories, 4) nothing held, nothing drawn yet."""
+    """(trajectories, 4) records with nothing held and nothing drawn."""
     records = np.zeros((len(starts), 4), np.int64)
     records[:, START], records[:, COUNT] = starts, counts
     return records
 
 
 def make_pool(records: Array, weights: Array, epoch: int, reuse: int) -> Pool:
-    """A pool over trajectories with these weights, of which slots hold some."""
+    """A pool of trajectories with these weights; slots may hold some of them."""
     n = len(weights)
     counters = np.array([0, n + 1, epoch])
     cumulative, guide, counters[AVAILABLE] = _make_draws(records, weights, counters, reuse)
@@ -55,7 +55,7 @@ def make_pool(records: Array, weights: Array, epoch: int, reuse: int) -> Pool:
 
 @compiled
 def _draws_one_by_one(records: Array, weights: Array, counters: Array, reuse: int) -> tuple[Array, Array, int]:
-    """`cumulative`, `guide`, and how many are available."""
+    """`cumulative`, `guide`, and the number of available trajectories."""
     sums = np.empty(weights.size)
     total, available, equal = 0.0, 0, True
     for index in range(weights.size):
@@ -63,7 +63,7 @@ def _draws_one_by_one(records: Array, weights: Array, counters: Array, reuse: in
         sums[index] = total
         equal &= weights[index] == weights[0]
         available += weights[index] > 0.0 and is_available(records, counters, index, reuse)
-    cumulative = sums / total  # ends with exactly 1, which no uniform number reaches
+    cumulative = sums / total  # the last one is exactly 1, greater than every uniform number
     return cumulative, make_guide(cumulative, equal), available
 
 
@@ -77,7 +77,7 @@ def _draws_at_once(records: Array, weights: Array, counters: Array, reuse: int) 
     return cumulative, guide, int(np.count_nonzero(available))
 
 
-# A loop is the faster one when it is compiled, and hopeless when it is not.
+# The loop is faster when compiled, and very slow when not.
 _make_draws = _draws_one_by_one if HAVE_NUMBA else _draws_at_once
 
 
@@ -93,13 +93,13 @@ def make_guide(cumulative: Array, equal: bool) -> Array:
     return guide
 
 
-# The functions below take the arrays one by one, and the small ones are compiled into their caller: handing over the
+# The functions below take the arrays one by one, and the small ones are compiled into their callers: passing the
 # whole tuple, or a call for every draw, took several times as long as the draw itself.
 
 
 @inlined
 def locate(cumulative: Array, guide: Array, uniform: float) -> int:
-    """The trajectory that a uniform number in [0, 1) falls on, among all."""
+    """The trajectory that a uniform number in [0, 1) selects among all trajectories."""
     if guide.size == 0:
         return int(uniform * cumulative.size)
     trajectory: int = guide[int(uniform * guide.size)]
@@ -110,7 +110,7 @@ def locate(cumulative: Array, guide: Array, uniform: float) -> int:
 
 @inlined
 def is_available(records: Array, counters: Array, trajectory: int, reuse: int) -> bool:
-    """Held by no slot and, where trajectories are used once per epoch, not used in this one."""
+    """Whether no slot holds it and, if trajectories are used once per epoch, it was not used in this epoch."""
     if records[trajectory, HELD] > 0:
         return False
     return reuse != EPOCH or records[trajectory, LAST_EPOCH] < counters[EPOCH_NOW]
@@ -118,7 +118,7 @@ def is_available(records: Array, counters: Array, trajectory: int, reuse: int) -
 
 @inlined
 def note_change(changed: Array, counters: Array, trajectory: int, change: int) -> None:
-    """A trajectory became available (1) or unavailable (-1)."""
+    """Note that a trajectory became available (1) or unavailable (-1)."""
     counters[AVAILABLE] += change
     count = counters[CHANGED]
     if count < changed.size:
@@ -130,7 +130,7 @@ def note_change(changed: Array, counters: Array, trajectory: int, change: int) -
 def draw_exactly(
     records: Array, weights: Array, tree: Array, changed: Array, counters: Array, uniform: float, reuse: int
 ) -> int:
-    """The trajectory that a uniform number in [0, 1) falls on, among the available ones."""
+    """The trajectory that a uniform number in [0, 1) selects among the available ones."""
     count = counters[CHANGED]
     if count > changed.size:
         leaves = np.zeros(weights.size)
@@ -148,7 +148,7 @@ def draw_exactly(
 
 @compiled
 def start_epoch(records: Array, weights: Array, changed: Array, counters: Array) -> None:
-    """All trajectories that no slot holds become available again; the held ones will when their sweeps end."""
+    """Make all trajectories that no slot holds available again; the others follow when their sweeps end."""
     counters[EPOCH_NOW] += 1
     for trajectory in range(weights.size):
         if records[trajectory, HELD] == 0 and weights[trajectory] > 0.0:
@@ -157,7 +157,7 @@ def start_epoch(records: Array, weights: Array, changed: Array, counters: Array)
 
 @inlined
 def hold(records: Array, changed: Array, counters: Array, trajectory: int, reuse: int) -> None:
-    """A slot starts a sweep."""
+    """Note that a slot starts a sweep."""
     if is_available(records, counters, trajectory, reuse):
         note_change(changed, counters, trajectory, -1)
     records[trajectory, HELD] += 1
@@ -166,7 +166,7 @@ def hold(records: Array, changed: Array, counters: Array, trajectory: int, reuse
 
 @inlined
 def release(records: Array, changed: Array, counters: Array, trajectory: int, reuse: int) -> None:
-    """A slot's sweep has ended."""
+    """Note that a slot's sweep has ended."""
     records[trajectory, HELD] -= 1
     if is_available(records, counters, trajectory, reuse):
         note_change(changed, counters, trajectory, 1)

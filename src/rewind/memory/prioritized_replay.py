@@ -1,4 +1,4 @@
-"""Transitions by TD error: the paper's `prio_state`, eq. 1."""
+"""`PrioritizedReplay`: transitions drawn by TD error, the paper's `prio_state` (eq. 1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rewind.memory.sumtree import empty_tree, fill_tree, find_leaves, set_leaves
 class PrioritizedReplay(Replay):
     """Transitions with probability p^alpha / sum p^alpha, p = |TD error| + eps. Every row is `fresh`.
 
-    A transition comes in with the largest priority there was until then, so that everything is seen.
+    A new transition gets the largest priority so far, so that each is drawn soon.
     """
 
     def __init__(self, *, alpha: float = 0.6, eps: float = 1e-2, seed: Any = None, capacity: int | None = None) -> None:
@@ -37,7 +37,7 @@ class PrioritizedReplay(Replay):
         fill_tree(self._tree, self._playable_rows(store).astype(np.float64))
 
     def _playable_rows(self, store: Store) -> Array:
-        """(rows,) whether a row is the start of a transition."""
+        """(rows,) whether a row is a transition, that is, has a successor."""
         marks = np.zeros(store.rows + 1, np.int64)
         np.add.at(marks, store.starts, 1)
         np.add.at(marks, store.starts + store.transitions, -1)
@@ -48,7 +48,7 @@ class PrioritizedReplay(Replay):
         return self._tree[len(self._tree) // 2 :]
 
     def add(self, episodes: Any) -> None:
-        """Add finished trajectories while running; under a capacity the oldest go."""
+        """Add finished trajectories while training; with a capacity, the oldest are dropped."""
         data = load(episodes)
         begins, _ = self._add(data)
         store = self.store
@@ -76,9 +76,9 @@ class PrioritizedReplay(Replay):
             return
         priorities = np.abs(values.astype(np.float64)).ravel() + self.eps
         if not priorities.all():
-            raise UsageError("a TD error of 0 with eps 0 gives probability 0: nothing would draw that row again")
+            raise UsageError("a TD error of 0 with eps 0 gives probability 0: the row would never be drawn again")
         rows = plan.indices.ravel()
-        # Rows whose trajectory has gone since are left alone, also where a new one has taken their place.
+        # Skip rows whose trajectory was dropped, even if a new one has taken their place.
         alive = (plan.trajectories.ravel() >= self.store.first) & (self._leaves[rows] > 0)
         if alive.any():
             self._largest = max(self._largest, float(priorities[alive].max()))

@@ -1,4 +1,4 @@
-"""Numbers grouped by trajectory, and the summaries that priorities are made of."""
+"""Numbers grouped by trajectory, and the summaries that priorities are computed from."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
 
-FEW = 8  # numbers that are sorted rather than counted
+FEW = 8  # this many numbers are sorted rather than counted
 
 
 @dataclass(frozen=True)
 class Ragged:
     """Groups of numbers in one flat array: group i is values[starts[i] : starts[i] + lengths[i]], never empty.
 
-    Summaries are accumulated in float64 and rounded to float32: groups that hold the same numbers in another order
-    are then equal, so that ties are ties.
+    Summaries are accumulated in float64 and rounded to float32, so that groups of the same numbers in another order
+    are equal and share their rank.
     """
 
     values: Array  # float32
@@ -60,7 +60,7 @@ def _extreme_means(values: Array, starts: Array, lengths: Array, fraction: float
         if count == length:
             means[group] = _sum(numbers) / count
             continue
-        # All numbers beyond the last one that belongs, and as many copies of that one as are still missing.
+        # All numbers beyond the last one to include, and as many copies of that one as are still missing.
         last = _kth_smallest(numbers, length - count if upper else count - 1)
         beyond = numbers > last if upper else numbers < last
         copies = count - np.count_nonzero(beyond)
@@ -70,7 +70,7 @@ def _extreme_means(values: Array, starts: Array, lengths: Array, fraction: float
 
 @compiled
 def _sum(numbers: Array) -> float:
-    """One after another: Numba's and NumPy's own sums add in different orders."""
+    """Sum in order: the sums of Numba and NumPy add in different orders."""
     total = 0.0
     for number in numbers:
         total += float(number)
@@ -79,10 +79,10 @@ def _sum(numbers: Array) -> float:
 
 @compiled
 def _narrow_down(numbers: Array, kth: int) -> float:
-    """The kth smallest number: between which two it lies is narrowed down by counting, until few are left.
+    """The kth smallest number: an interval around it is narrowed down by counting, until few numbers are left.
 
-    In the 32-bit integers that are ordered like the floats. Counting has no branch; a quickselect guesses wrong at
-    every other number.
+    Floats are compared as 32-bit integers of the same order. Counting needs no branch; in a quickselect the processor
+    mispredicts every other one.
     """
     bits = numbers.view(np.int32)
     keys = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
@@ -90,7 +90,7 @@ def _narrow_down(numbers: Array, kth: int) -> float:
     below, upto = 0, keys.size  # numbers below low, and up to high
     halve = False
     while low < high and upto - below > FEW:
-        # Where it would be if they were spread evenly; every other time in the middle, in case they are not.
+        # Where it would be if the numbers were spread evenly; every other time the middle, in case they are not.
         share = 0.5 if halve else (kth - below + 0.5) / (upto - below)
         halve = not halve
         middle = low + int((high - low) * share)
@@ -110,4 +110,4 @@ def _select(numbers: Array, kth: int) -> float:
     return float(np.partition(numbers, kth)[kth])
 
 
-_kth_smallest = _narrow_down if HAVE_NUMBA else _select  # without a compiler NumPy's own is the fastest
+_kth_smallest = _narrow_down if HAVE_NUMBA else _select  # without a compiler, NumPy's is the fastest

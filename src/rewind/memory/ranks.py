@@ -1,4 +1,4 @@
-"""From priorities to drawing weights: p = 1 / rank, weight = p^alpha (eq. 5 of the paper)."""
+"""Ranks of trajectories, and the weights they are drawn with: p = 1 / rank, weight = p^alpha (eq. 5)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewind.errors import UsageError
 
 
 class Ranked(NamedTuple):
-    """Values, an order of them (lowest first), and their ranks: 1 for the highest, equal ones share the mean."""
+    """Values, their ascending order, and their ranks: 1 for the highest; equal values share the mean rank."""
 
     values: Array
     order: Array
@@ -22,10 +22,10 @@ class Ranked(NamedTuple):
 def rank(values: Array, before: Ranked | None = None) -> Ranked:
     """Rank the values.
 
-    before: of a moment ago. Few have moved since, and only they are sorted: half of the time of sorting all (5,000
-    trajectories, 150 of them moved)
+    before: an earlier result. Only values that have changed since are sorted, which halves the time (5,000
+    trajectories, 150 of them changed)
     """
-    values = values.copy()  # so that it is still what was ranked when it comes back as `before`
+    values = values.copy()  # the caller may change its array before it passes this result as `before`
     if before is None or len(before.values) != len(values):
         order = np.argsort(values, kind="stable")
         return Ranked(values, order, _share_ranks(values, order))
@@ -36,7 +36,7 @@ def average_ranks(values: Array) -> Array:
     return rank(values).ranks
 
 
-# Compiled, it is all one call: each time it waits for the interpreter, so do the memories that plan beside it.
+# One compiled call: between several calls, other memories that plan in parallel would wait for the interpreter.
 @compiled
 def _merge_and_rank(values: Array, order: Array, before: Array) -> tuple[Array, Array]:
     moved = np.flatnonzero(values != before)
@@ -79,7 +79,7 @@ def _share_ranks(values: Array, ascending: Array) -> Array:
     return ranks
 
 
-_rank_moved = _merge_and_rank if HAVE_NUMBA else _sort_and_rank  # a loop is hopeless where it is not compiled
+_rank_moved = _merge_and_rank if HAVE_NUMBA else _sort_and_rank  # the loop is very slow when not compiled
 
 
 def rank_weights(ranks: Array, alpha: float) -> Array:
@@ -87,7 +87,7 @@ def rank_weights(ranks: Array, alpha: float) -> Array:
     weights = ranks**-alpha
     if weights.min() < 1e-300:
         raise UsageError(
-            f"alpha {alpha} is too large for {len(ranks):,} trajectories: the probability of the lowest ranks is no "
-            f"longer a number; use at most {300 / max(np.log10(len(ranks)), 1e-9):.0f}"
+            f"alpha {alpha} is too large for {len(ranks):,} trajectories: the probability of the lowest ranks "
+            f"underflows; use at most {300 / max(np.log10(len(ranks)), 1e-9):.0f}"
         )
     return np.asarray(weights)

@@ -1,4 +1,4 @@
-"""What all memories have in common."""
+"""`Replay`: the base class of all memories."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STATE_VERSION = 1
 
 
 class Replay(ABC):
-    """A memory: data in, batches or plans out, feedback back in, and a state that continues exactly."""
+    """A memory takes data, returns batches or plans, accepts feedback, and has a state that resumes exactly."""
 
     def __init__(self, seed: Any = None, capacity: int | None = None) -> None:
         if capacity is not None and not (is_integer(capacity) and capacity > 0):
@@ -31,7 +31,7 @@ class Replay(ABC):
         self._capacity = capacity
         self._store: Store | None = None
         self._step = 0  # batches planned so far
-        self._last: Plan | None = None  # what feedback without a plan belongs to
+        self._last: Plan | None = None  # the plan that feedback belongs to by default
         self._warned: set[str] = set()
 
     def __repr__(self) -> str:
@@ -44,7 +44,7 @@ class Replay(ABC):
     # Data
 
     def load_offline_dataset(self, dataset: Any) -> None:
-        """Take in a data set: a D4RL-style dict, Trajectories, a list of episodes, or a path."""
+        """Load a data set: a D4RL-style dict, Trajectories, a list of episodes, a path, or a name."""
         data = load(dataset)
         check_playable(data.transitions)
         store = Store(data, self._capacity)
@@ -60,13 +60,13 @@ class Replay(ABC):
         return self._store
 
     def add(self, episodes: Any) -> None:
-        """Add finished trajectories while running; under a capacity the oldest go."""
+        """Add finished trajectories while training; with a capacity, the oldest are dropped."""
         self._add(load(episodes))
 
     def _add(self, data: Trajectories) -> tuple[Array, int]:
-        """Add to the store; returns the first row of each trajectory, and how many old ones went."""
+        """Add to the store; returns the first row of each trajectory, and the number of dropped ones."""
         self.store.check_addable(data)
-        self._last = None  # its rows may be gone
+        self._last = None  # its rows may be dropped
         return self.store.add(data)
 
     # Batches and plans
@@ -79,7 +79,7 @@ class Replay(ABC):
     def plan(self, steps: int, batch_size: int, into: Plan | None = None) -> Plan:
         """The rows of the next `steps` batches.
 
-        into: a plan of that shape that nobody needs any more, to be filled instead of a new one
+        into: a plan of that shape to overwrite instead of making a new one
         """
         store = self.store
         for name, value in (("steps", steps), ("batch_size", batch_size)):
@@ -96,14 +96,14 @@ class Replay(ABC):
 
     @property
     def last_plan(self) -> Plan | None:
-        """The last plan (or sample) made, while feedback without a plan belongs to it."""
+        """The last plan (or sample), if feedback without a plan still belongs to it."""
         return self._last
 
     def gather(self, plan: Plan, step: int) -> Batch:
         """The batch of one step of a plan."""
         return self.store.gather(plan.indices[step], plan.fresh[step], plan.trajectories[step])
 
-    # Feedback; a memory that has no use for it checks it and lets it pass, so that memories can be exchanged
+    # Feedback. A memory that does not use it still checks it, so that memories are interchangeable.
 
     def update_uncertainty(self, values: Any, plan: Plan | None = None) -> None:
         """One value per row of the last sample (or of `plan`): the critics' disagreement at (s, a)."""
@@ -115,7 +115,7 @@ class Replay(ABC):
 
     def _feedback(self, name: str, values: Any, plan: Plan | None) -> tuple[Plan, Array]:
         if plan is None and self._last is None:
-            raise UsageError(f"update of {name} without a sample or plan to which it could belong")
+            raise UsageError(f"update of {name} before any sample or plan")
         plan = plan or self._last
         assert plan is not None
         array = to_numpy(values)
@@ -138,7 +138,7 @@ class Replay(ABC):
     # State
 
     def state_dict(self) -> State:
-        """The state after the last planned row: NumPy arrays, numbers and strings. The data is not in it."""
+        """The state after the last planned row, without the data: NumPy arrays, numbers and strings."""
         return {
             "version": STATE_VERSION,
             "kind": type(self).__name__,
@@ -151,7 +151,7 @@ class Replay(ABC):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Continue from a saved state, on the same data and with the same settings, with exactly the same batches."""
+        """Resume from a saved state, with exactly the same batches. Data and settings must be the same."""
         self._check_state(state)
         before, last = self.state_dict(), self._last
         try:
@@ -171,7 +171,7 @@ class Replay(ABC):
             self._last = Plan(**arrays, first_step=int(state["pending.first_step"]))
 
     def _pending(self) -> State:
-        """The last plan, while it awaits feedback that this memory makes use of."""
+        """The last plan, if this memory still expects feedback for it."""
         if self._last is None or not self._awaits(self._last):
             return {}
         arrays = {name: getattr(self._last, name).copy() for name in ("indices", "fresh", "trajectories")}
@@ -200,22 +200,23 @@ class Replay(ABC):
             self._warned.add(about)
             warnings.warn(message, stacklevel=4)
 
-    # What each memory brings
+    # What each memory implements
 
     @abstractmethod
     def _prepare(self, data: Any, store: Store) -> None:
-        """Get ready to play from new data; on an error, leave everything as it was."""
+        """Prepare to play from new data. If this raises an error, nothing may have changed."""
 
     @abstractmethod
     def _fill(self, plan: Plan, store: Store) -> None:
-        """Decide the rows of all steps of an empty plan."""
+        """Choose the rows of all steps of an empty plan."""
 
     @abstractmethod
-    def _feed(self, plan: Plan, values: Array, kind: str) -> None: ...
+    def _feed(self, plan: Plan, values: Array, kind: str) -> None:
+        """Use the feedback of a plan; kind: "uncertainty" or "td_errors"."""
 
     @abstractmethod
     def _awaits(self, plan: Plan) -> bool:
-        """Whether feedback for this plan may still come and would change anything."""
+        """Whether feedback for this plan may still come and would have an effect."""
 
     @abstractmethod
     def _config(self) -> State:
@@ -229,7 +230,7 @@ class Replay(ABC):
 
 
 def check_playable(counts: Array) -> None:
-    """An error where there is nothing to replay, which adding under a capacity can lead to as well."""
+    """Raise an error if there is nothing to replay; adding with a capacity can lead to that too."""
     if not counts.any():
         raise DataError("nothing to replay: every trajectory is a single step cut by a time-out, without its successor")
 

@@ -1,4 +1,4 @@
-"""The rows a memory plays from: loaded trajectories, and those added later."""
+"""The rows a memory plays from: trajectories loaded first, and those added later."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rewind.memory.batch import Batch
 class Store:
     """Trajectories in flat arrays, oldest first, numbered from `first` on.
 
-    Loaded data is not copied. Once trajectories are added the arrays are the store's own: they double when full, or,
-    with a capacity, are a ring in which the newest rows take the place of the oldest trajectories.
+    Loaded data is not copied until trajectories are added. The arrays then double when full or, with a capacity, form
+    a ring in which new rows replace the oldest trajectories.
     """
 
     def __init__(self, data: Trajectories, capacity: int | None = None) -> None:
@@ -33,7 +33,7 @@ class Store:
         self.capacity = capacity
         self._head = data.rows  # where the next row goes
         self._owned = False
-        self._owners: Array | None = None  # (rows,) which trajectory each belongs to, counted from the oldest
+        self._owners: Array | None = None  # (rows,) the trajectory of each row, counted from the oldest
         self._fingerprint: str | None = data.fingerprint
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Store:
 
     @property
     def rows(self) -> int:
-        """How many rows there is room for."""
+        """Number of rows that the arrays have space for."""
         return len(self.rewards)
 
     @property
@@ -61,10 +61,10 @@ class Store:
         """The transitions at these rows, which belong to these trajectories."""
         successors = self.observations.take(indices + 1, axis=0, mode="clip")
         tails, terminals = np.zeros(len(indices), bool), np.zeros(len(indices), bool)
-        # Only a row that starts a sweep can be the last one of its trajectory, and few rows do.
+        # Only a row that starts a sweep can be the last one of its trajectory, and few rows start one.
         (started,) = fresh.nonzero()
         if started.size:
-            chosen = slice(None) if started.size == fresh.size else started  # all of them: no copies
+            chosen = slice(None) if started.size == fresh.size else started  # a slice needs no copies
             at = trajectories[chosen] - self.first
             timestep = indices[chosen] - self.starts.take(at)
             tails[chosen] = timestep == self.transitions.take(at) - 1
@@ -89,10 +89,10 @@ class Store:
         )
 
     def trajectory_of(self, rows: Array) -> Array:
-        """The number of the trajectory each row belongs to."""
+        """The number of each row's trajectory."""
         if self._owners is None:  # a table: searching the starts took a fifth of the time of a sample
             lengths = self.lengths
-            offsets = self.starts - np.cumsum(lengths) + lengths  # from the place in the order of age to the row
+            offsets = self.starts - np.cumsum(lengths) + lengths  # from the position by age to the row
             self._owners = np.zeros(self.rows, np.int32)
             self._owners[np.arange(lengths.sum()) + np.repeat(offsets, lengths)] = np.repeat(
                 np.arange(len(self), dtype=np.int32), lengths
@@ -107,18 +107,20 @@ class Store:
                     f"added {name} are {new.dtype}{new.shape[1:]}; the memory holds {old.dtype}{old.shape[1:]}"
                 )
         if not data.transitions.any():
-            raise DataError("nothing of what is added could be replayed: single steps cut by a time-out, no successors")
+            raise DataError("none of the added trajectories can be replayed: single steps without a successor")
         if self.capacity is not None and data.lengths.max() > self.capacity:
             raise DataError(
                 f"a trajectory of {data.lengths.max():,} rows does not fit into a capacity of {self.capacity:,}"
             )
 
     def add(self, data: Trajectories) -> tuple[Array, int]:
-        """Append trajectories one by one; returns the first row of each, and how many old ones had to go.
+        """Append trajectories one by one; returns the first row of each, and the number of dropped ones.
 
-        Some of the added ones may be among those that had to go, when together they exceed the capacity.
+        If the added trajectories together exceed the capacity, some of them are dropped too.
         """
-        self._own()
+        if not self._owned:
+            self._resize(self.capacity or max(1024, 2 * self.rows))
+            self._owned = True
         if self.inner_terminals is None and data.inner_terminals is not None:
             self.inner_terminals = np.zeros(self.rows, dtype=bool)
         begins = np.empty(len(data), np.int64)
@@ -137,11 +139,6 @@ class Store:
         self._fingerprint = None
         return begins, self.first - before
 
-    def _own(self) -> None:
-        if not self._owned:
-            self._resize(self.capacity or max(1024, 2 * self.rows))
-            self._owned = True
-
     def _resize(self, rows: int) -> None:
         for name in ("observations", "actions", "rewards", "inner_terminals"):
             old = getattr(self, name)
@@ -152,7 +149,7 @@ class Store:
             setattr(self, name, new)
 
     def _make_room(self, length: int) -> int:
-        """The first of `length` free rows in one piece."""
+        """The first of `length` consecutive free rows, after dropping the trajectories that occupy them."""
         begin = self._head
         if begin + length > self.rows:
             if self.capacity is None:

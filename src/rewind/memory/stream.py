@@ -1,4 +1,4 @@
-"""The memory's own stream of random numbers."""
+"""The random numbers of a memory: one stream that does not depend on the size of requests."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ CHUNK = 16_384
 
 
 class UniformStream:
-    """Uniform numbers in [0, 1), in one order, however many are asked for at a time.
+    """Uniform numbers in [0, 1), always in the same order.
 
-    Numbers are made in chunks and used one by one, so that a plan of 100 steps uses the same ones as 100 samples. The
-    saved state is that of the generator just after the last number used.
+    Numbers are generated in chunks and used one by one, so that a plan of 100 steps uses the same ones as 100 samples.
+    The saved state is that of the generator just after the last number used.
     """
 
     def __init__(self, seed: Any = None) -> None:
@@ -32,7 +32,7 @@ class UniformStream:
         self.cursor = 0
 
     def reserve(self, count: int) -> None:
-        """Make sure that `numbers[cursor : cursor + count]` are there."""
+        """Make sure that `numbers[cursor : cursor + count]` exist."""
         left = len(self.numbers) - self.cursor
         if left >= count:
             return

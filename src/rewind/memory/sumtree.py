@@ -1,7 +1,7 @@
-"""A tree of sums: draw proportionally to weights that change, in logarithmic time, without drift.
+"""A tree of sums: draw in proportion to weights that change, in logarithmic time, without drift.
 
-Every inner node is the sum of its two children and is always recomputed from them, never corrected by a difference:
-weights that span hundreds of orders of magnitude keep their relative accuracy.
+Every inner node is the sum of its two children and is always recomputed from them, never adjusted by a difference.
+Weights that span hundreds of orders of magnitude keep their relative accuracy.
 
     node 1: the total; children of node k: 2k and 2k + 1; leaf i: node size + i
 """
@@ -15,7 +15,7 @@ from rewind.compiled import HAVE_NUMBA, compiled
 
 
 def empty_tree(leaves: int) -> Array:
-    """Memory for a tree with room for at least `leaves` leaves; `fill_tree` sets all of it."""
+    """An uninitialised tree with at least `leaves` leaves; `fill_tree` sets all of it."""
     return np.empty(2 * (1 << max(0, leaves - 1).bit_length()))
 
 
@@ -42,13 +42,13 @@ def set_leaf(tree: Array, leaf: int, weight: float) -> None:
 
 @compiled
 def find_leaf(tree: Array, uniform: float) -> int:
-    """The leaf that a uniform number in [0, 1) falls on. The total must be positive."""
+    """The leaf that a uniform number in [0, 1) selects. The total must be positive."""
     half = tree.size // 2
     target = uniform * tree[1]
     node = 1
     while node < half:
         node *= 2
-        # The second test keeps rounding from leading into an empty branch.
+        # The second condition prevents rounding from leading into an empty branch.
         if target >= tree[node] and tree[node + 1] > 0.0:
             target -= tree[node]
             node += 1
@@ -57,7 +57,7 @@ def find_leaf(tree: Array, uniform: float) -> int:
 
 @compiled
 def find_leaves(tree: Array, uniforms: Array) -> Array:
-    """`find_leaf` for many numbers at once, level by level: their reads of memory then wait together, not in turn."""
+    """`find_leaf` for many numbers at once, level by level, so that memory reads overlap."""
     half = tree.size // 2
     nodes = np.ones(uniforms.size, np.int64)
     targets = uniforms * tree[1]
@@ -72,7 +72,7 @@ def _step_down_one_by_one(tree: Array, nodes: Array, targets: Array) -> None:
     for index in range(nodes.size):
         node = 2 * nodes[index]
         left = tree[node]
-        # Without a branch: which way it goes is random, and a processor that guesses wrongly waits.
+        # No branch: its direction is random, so the processor would mispredict it.
         right = (targets[index] >= left) & (tree[node + 1] > 0.0)
         targets[index] -= left * right
         nodes[index] = node + right
@@ -86,7 +86,7 @@ def _step_down_at_once(tree: Array, nodes: Array, targets: Array) -> None:
     nodes += right
 
 
-# A loop without temporary arrays is the faster one when it is compiled, and hopeless when it is not.
+# The loop without temporary arrays is faster when compiled, and very slow when not.
 _step_down = _step_down_one_by_one if HAVE_NUMBA else _step_down_at_once
 
 

@@ -1,4 +1,4 @@
-"""The two loops of the memory: playing trajectories backward in slots, and recording what came back.
+"""The two loops of trajectory replay: play trajectories backward in slots, and record the feedback for their rows.
 
 step      slot 0   slot 1   slot 2
   0       A4*      B2*      C3*         A4: step 4 of trajectory A;  *: fresh, a sweep starts here
@@ -32,25 +32,25 @@ from rewind.memory.pool import (
     start_epoch,
 )
 
-ALIKE = 0.9  # of the trajectories, with one length: nearly all of a batch is a single time step
+ALIKE = 0.9  # from this share of trajectories with one length on, most of a batch is a single time step
 
-# The most uniform numbers one slot can use in one step: the draw, and the place to start when staggered.
+# Maximum of uniform numbers that one slot uses in one step: for the draw, and for the start if staggered.
 NUMBERS_PER_SLOT = TRIES + 2
 
 
 class Slots(NamedTuple):
-    """Where each slot stands; all (batch,)."""
+    """The position of each slot; all (batch,)."""
 
     row: Array  # the row it plays next
-    left: Array  # how many rows its sweep has left; 0: it needs a new trajectory
-    trajectory: Array  # which one it plays; -1: none
-    stagger: Array  # bool: its next sweep starts at a random place
+    left: Array  # remaining rows of its sweep; 0: it needs a new trajectory
+    trajectory: Array  # the trajectory it plays; -1: none
+    stagger: Array  # bool: its next sweep starts at a random step
 
 
 def common_length(lengths: Array) -> int | None:
-    """The length that at least `ALIKE` of several trajectories share: their sweeps start together and stay together."""
-    found, counts = np.unique(lengths, return_counts=True)
-    return int(found[counts.argmax()]) if len(lengths) > 1 and counts.max() >= ALIKE * len(lengths) else None
+    """The length that at least `ALIKE` of several trajectories share, so that their sweeps stay in step, or None."""
+    values, counts = np.unique(lengths, return_counts=True)
+    return int(values[counts.argmax()]) if len(lengths) > 1 and counts.max() >= ALIKE * len(lengths) else None
 
 
 def make_slots(batch_size: int, stagger: bool) -> Slots:
@@ -74,10 +74,10 @@ def play(
     cursor: int,
     reuse: int,
 ) -> tuple[int, int]:
-    """Fill the plan's steps from `begin` on, as far as the uniform numbers surely last.
+    """Fill the plan's steps from `begin` on, while there are certainly enough uniform numbers.
 
     indices, fresh, trajectories: (steps, batch), filled in
-    returns: the first step not filled, and how many numbers were used
+    returns: the first step not filled, and the number of uniform numbers used
     """
     row, left, playing, stagger = slots
     records, weights, cumulative, guide, tree, changed, counters = pool
@@ -123,11 +123,11 @@ def play(
 
 
 class Recording(NamedTuple):
-    """What came back of the sweeps that are still open."""
+    """The feedback for sweeps that have not ended."""
 
     values: Array  # (rows,) the newest value of each row
-    began: Array  # (batch,) the row each slot's sweep began with
-    complete: Array  # (batch,) bool: a value came for every row of the sweep so far
+    began: Array  # (batch,) the first row of each slot's sweep
+    complete: Array  # (batch,) bool: every row of the sweep so far has a value
 
 
 def make_recording(rows: int, batch_size: int) -> Recording:
@@ -145,12 +145,12 @@ def record(
     most_rows: int,
     most_sweeps: int,
 ) -> tuple[Array, Array, Array, int]:
-    """Note one value per planned row; hand out the sweeps that ended, in the order in which they did.
+    """Record one value per planned row, and return the sweeps that ended, in order.
 
-    indices, fresh, trajectories, values: (steps, batch); a trajectory of -1 is gone and its values are dropped
-    most_rows, most_sweeps: at least as many as end here
-    returns: the ended sweeps' values one after another, their lengths, their trajectories, and how many sweeps ended
-    with rows that never got a value
+    indices, fresh, trajectories, values: (steps, batch); trajectory -1 was dropped, its values are ignored
+    most_rows, most_sweeps: upper bounds for what ends here
+    returns: the ended sweeps' values one after another, their lengths, their trajectories, and the number of sweeps
+    that ended with rows without a value
     """
     steps, batch = indices.shape
     ended_values = np.empty(most_rows, np.float32)

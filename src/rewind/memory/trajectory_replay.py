@@ -30,7 +30,7 @@ from rewind.memory.sweeps import (
     record,
 )
 
-LONG = 100  # transitions of trajectories of one length, from which on their sweeps keep a critic at one place for long
+LONG = 100  # trajectories of one length with at least so many transitions keep a critic at one time step for long
 
 _SAID: set[str] = set()
 
@@ -68,19 +68,19 @@ class TrajectoryReplay(Replay):
         if not (np.isfinite(alpha) and alpha >= 0):
             raise UsageError(f"alpha is {alpha}; expected a number of at least 0")
         self.priority = priority if isinstance(priority, str) else np.asarray(priority, dtype=np.float64)
-        self.choice: Choice | None = None  # what "auto" chose, and why
+        self.choice: Choice | None = None  # the choice of "auto", and the reason
         self.alpha = float(alpha)
         self.reuse = reuse
         self.stagger = bool(stagger)
         self._metric: Priority | None = None
-        self._values: Array = np.empty(0)  # (trajectories,) what they are ranked by
-        self._ranked: Ranked | None = None  # as they were when they were ranked last
-        self._records: Array = np.empty((0, 4), np.int64)  # as in Pool
+        self._values: Array = np.empty(0)  # (trajectories,) the values they are ranked by
+        self._ranked: Ranked | None = None  # the last ranking
+        self._records: Array = np.empty((0, 4), np.int64)  # see Pool
         self._pool: Pool | None = None  # None: ranks have changed since it was made
         self._epoch = 1
         self._slots: Slots | None = None
         self._recording: Recording | None = None
-        self._fed_step = 0  # batches that got their uncertainty
+        self._fed_step = 0  # number of batches whose uncertainty is known
 
     # Data
 
@@ -90,7 +90,7 @@ class TrajectoryReplay(Replay):
         name = choice.priority if choice else self.priority
         metric = PRIORITIES.get(name) if isinstance(name, str) else None
         values = self._initial_values(data, metric)
-        if len(data) > 1:  # an alpha too large for so many is an error here
+        if len(data) > 1:  # raises an error if alpha is too large
             rank_weights(average_ranks(values), self.alpha)
         self._values, self._ranked = values, None
         self.choice, self._metric = choice, metric
@@ -100,46 +100,47 @@ class TrajectoryReplay(Replay):
         self._slots = self._recording = None
         self._fed_step = 0
         if choice and str(choice) not in _SAID:
-            _SAID.add(str(choice))  # once, however many runs make the same choice
+            _SAID.add(str(choice))  # printed once, even if many runs make the same choice
             print(choice, file=sys.stderr)
 
     @property
     def _named(self) -> bool:
         return isinstance(self.priority, str)
 
-    def _initial_values(self, data: Trajectories, metric: Priority | None, given: Any = None) -> Array:
-        """What trajectories are ranked by before any sweep; a trajectory nobody has visited yet ranks best."""
+    def _initial_values(self, data: Trajectories, metric: Priority | None, priorities: Any = None) -> Array:
+        """The values trajectories are ranked by before any sweep; those not visited yet rank best."""
         if self._named:
             if metric is None:
                 return np.zeros(len(data))
             return np.full(len(data), np.inf) if metric.dynamic else metric.values(rewards_of(data))
-        check_priority(given if given is not None else self.priority)
-        values = np.asarray(self.priority if given is None else given, dtype=np.float64)
+        priorities = self.priority if priorities is None else priorities
+        check_priority(priorities)
+        values = np.asarray(priorities, dtype=np.float64)
         if len(values) != len(data):
             raise DataError(f"{len(values):,} priorities for {len(data):,} trajectories; expected one for each")
         return values.copy()
 
     def add(self, episodes: Any, priorities: Any = None) -> None:
-        """Add finished trajectories while running; under a capacity the oldest go.
+        """Add finished trajectories while training; with a capacity, the oldest are dropped.
 
-        A slot that plays a trajectory which goes starts another one with its next row, `fresh`.
+        A slot whose trajectory is dropped starts another one, so its next row is `fresh`.
 
-        priorities: one number for each, where the memory was given numbers as its priority
+        priorities: one number per trajectory, if the memory's priority is an array
         """
         data = load(episodes)
         if not self._named and priorities is None:
-            raise UsageError("this memory ranks by given numbers: add(episodes, priorities=...) needs one for each")
+            raise UsageError("this memory ranks by an array: add(episodes, priorities=...) needs one number for each")
         values = self._initial_values(data, self._metric, priorities)
-        # Too large an alpha is an error before anything changes.
+        # Raises an error if alpha is too large, before anything changes.
         rank_weights(average_ranks(np.append(self._values, values)), self.alpha)
-        _, gone = self._add(data)
+        _, dropped = self._add(data)
         self._forget_pool()
-        self._values = np.append(self._values, values)[gone:]
-        old = self._records[gone:]
+        self._values = np.append(self._values, values)[dropped:]
+        old = self._records[dropped:]
         self._records = make_records(self.store.starts, self.store.transitions)
         self._records[: len(old)] = old
-        if self._slots is not None and gone:
-            self._slots.trajectory[:] = np.maximum(self._slots.trajectory - gone, -1)
+        if self._slots is not None and dropped:
+            self._slots.trajectory[:] = np.maximum(self._slots.trajectory - dropped, -1)
             self._slots.left[self._slots.trajectory < 0] = 0
         if self._recording is not None:
             values_now = np.zeros(self.store.rows, np.float32)
@@ -150,13 +151,13 @@ class TrajectoryReplay(Replay):
 
     @property
     def metric(self) -> Priority | None:
-        """The priority in use; None for uniform and for given numbers."""
-        self.store  # noqa: B018  an empty memory has not chosen yet
+        """The priority in use; None for "uniform" and for an array."""
+        self.store  # noqa: B018  raises an error if nothing is loaded
         return self._metric
 
     @property
     def dynamic(self) -> bool:
-        """Whether ranks change with training, so that uncertainty must come back."""
+        """Whether ranks change with training, so that the memory needs `update_uncertainty`."""
         metric = self.metric
         return metric is not None and metric.dynamic
 
@@ -166,7 +167,7 @@ class TrajectoryReplay(Replay):
         return np.asarray(weights / weights.sum())
 
     def _weights(self) -> Array:
-        """Of all trajectories; 0 for those without transitions, which are not ranked."""
+        """(trajectories,) numerators of eq. 5; 0 for trajectories without transitions, which are not ranked."""
         check_playable(self.store.transitions)
         playable: Any = slice(None) if self.store.transitions.all() else self.store.transitions > 0
         self._ranked = rank(self._values[playable], self._ranked)
@@ -180,7 +181,7 @@ class TrajectoryReplay(Replay):
         return self._pool
 
     def _forget_pool(self) -> None:
-        """Ranks have changed: the next draw ranks anew."""
+        """Ranks have changed: rank again before the next draw."""
         self._epoch = self._epoch_now()
         self._pool = None
 
@@ -192,13 +193,13 @@ class TrajectoryReplay(Replay):
         if self._slots is not None and len(self._slots.row) != batch_size:
             raise UsageError(
                 f"batch_size is {batch_size}, but {len(self._slots.row)} slots are in the middle of their sweeps; "
-                "keep the batch size, or call reset() to start all sweeps anew"
+                "keep the batch size, or call reset() to start new sweeps"
             )
         pool = self._current_pool()
         if self._slots is None:
             self._slots = make_slots(batch_size, self.stagger)
-            for about, doubt in self._doubts(batch_size, store.transitions[store.transitions > 0]):
-                self._warn_once(about, doubt)
+            for about, warning in self._sweep_warnings(batch_size, store.transitions[store.transitions > 0]):
+                self._warn_once(about, warning)
         plan.fresh[:] = False
         stream, done = self._stream, 0
         while done < steps:
@@ -217,8 +218,8 @@ class TrajectoryReplay(Replay):
         if store.first:
             plan.trajectories[:] += store.first
 
-    def _doubts(self, batch_size: int, lengths: Array) -> Iterator[tuple[str, str]]:
-        """What sweeps go badly with. lengths: of the trajectories that can be played"""
+    def _sweep_warnings(self, batch_size: int, lengths: Array) -> Iterator[tuple[str, str]]:
+        """Problems to expect from sweeps over trajectories with so many transitions."""
         if batch_size > len(lengths) and REUSE[self.reuse] != REPLACEMENT:
             yield (
                 "slots",
@@ -229,11 +230,11 @@ class TrajectoryReplay(Replay):
             yield (
                 "equal lengths",
                 f"{np.mean(lengths == common):.0%} of the trajectories have {common:,} transitions, so that batches "
-                "hold a single time step, on which critics may diverge; stagger=True (--stagger) spreads them",
+                "contain a single time step, which can make critics diverge; stagger=True (--stagger) spreads them",
             )
 
     def reset(self) -> None:
-        """Abandon all open sweeps; the next batch starts new ones and may have another size."""
+        """Abandon all open sweeps. The next batch starts new ones and may have another size."""
         self._forget_pool()
         self._records[:, HELD] = 0
         self._slots = self._recording = self._last = None
@@ -246,7 +247,7 @@ class TrajectoryReplay(Replay):
             return
         if plan.first_step < self._fed_step:
             raise UsageError(
-                f"the batches {plan.first_step} to {plan.first_step + len(plan) - 1} have their uncertainty already; "
+                f"the uncertainty of batches {plan.first_step} to {plan.first_step + len(plan) - 1} is already known; "
                 f"expected that of batch {self._fed_step} on"
             )
         if self._recording is None:
@@ -261,7 +262,7 @@ class TrajectoryReplay(Replay):
         return self.dynamic and plan.first_step >= self._fed_step
 
     def _commit(self, plan: Plan, values: Array) -> None:
-        """Record the values; sweeps that ended give their trajectories new values to be ranked by."""
+        """Record the values; trajectories whose sweeps ended get new values to be ranked by."""
         assert self._recording is not None and self._metric is not None
         store = self.store
         at = np.maximum(plan.trajectories - store.first, -1) if store.first else plan.trajectories
@@ -275,7 +276,7 @@ class TrajectoryReplay(Replay):
             self._warn_incomplete(None)
         if ended.size:
             sweeps = Ragged(numbers, np.cumsum(lengths) - lengths, lengths)
-            self._values[ended] = self._metric.values(sweeps)  # of two sweeps of one trajectory the later counts
+            self._values[ended] = self._metric.values(sweeps)  # if a trajectory ended twice, the later sweep counts
             self._forget_pool()
 
     def _warn_incomplete(self, skipped: int | None) -> None:
@@ -306,7 +307,7 @@ class TrajectoryReplay(Replay):
         return state
 
     def _recording_state(self, recording: Recording) -> State:
-        """Open sweeps alone: the values of their trajectories' rows."""
+        """The recorded values of open sweeps only."""
         rows = self._open_rows(recording.began, recording.complete)
         return {
             "recording.began": recording.began.copy(),
@@ -315,7 +316,7 @@ class TrajectoryReplay(Replay):
         }
 
     def _open_rows(self, began: Array, complete: Array) -> Array:
-        """All rows that open sweeps have values for: from where each began down to its trajectory's first row."""
+        """All rows of open sweeps: from the row where each began down to its trajectory's first row."""
         if not complete.any():
             return np.empty(0, np.int64)
         store = self.store

@@ -1,4 +1,4 @@
-"""Transitions, uniformly, with replacement: the paper's `uni_state`."""
+"""`UniformReplay`: transitions drawn uniformly with replacement, the paper's `uni_state`."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def _draw_at_once(
     indices[:] = transitions + offsets.take(trajectories)
 
 
-# A loop is the faster one when it is compiled, and hopeless when it is not.
+# The loop is faster when compiled, and very slow when not.
 draw = _draw_one_by_one if HAVE_NUMBA else _draw_at_once
 
 
 def make_guide(ends: Array) -> Array:
-    """(cells,) guide[j]: where to begin to look for a transition that is drawn by j / cells or a little more.
+    """(cells,) guide[j]: the first trajectory to search for the transition that a number from j / cells on selects.
 
-    So many cells that most of them lie within one trajectory: a processor then guesses that the search is over at once.
+    There are so many cells that most lie within one trajectory, where the search ends at once.
     """
     cells = min(8 * len(ends), int(ends[-1]))
-    first = np.arange(cells) * ends[-1] // cells - 1  # one less, whichever way products are rounded
+    first = np.arange(cells) * ends[-1] // cells - 1  # one less, in case products are rounded down
     return np.asarray(np.searchsorted(ends, np.maximum(first, 0), side="right"), np.int32)
 
 
 class UniformReplay(Replay):
-    """Every transition with the same probability, whatever came before. Every row is `fresh`."""
+    """Draws every transition with the same probability. Every row is `fresh`."""
 
     def __init__(self, *, seed: Any = None, capacity: int | None = None) -> None:
         super().__init__(seed, capacity)
-        self._ends: Array = np.empty(0, np.int64)  # (trajectories,) transitions up to the end of each
+        self._ends: Array = np.empty(0, np.int64)  # (trajectories,) number of transitions up to the end
         self._guide: Array = np.empty(0, np.int32)
         self._offsets: Array = np.empty(0, np.int64)  # (trajectories,) from a transition's number to its row
 
@@ -65,7 +65,7 @@ class UniformReplay(Replay):
         self._offsets = store.starts - self._ends + store.transitions
 
     def add(self, episodes: Any) -> None:
-        """Add finished trajectories while running; under a capacity the oldest go."""
+        """Add finished trajectories while training; with a capacity, the oldest are dropped."""
         super().add(episodes)
         self._prepare(None, self.store)
 
