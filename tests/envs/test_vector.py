@@ -57,10 +57,10 @@ def test_streams_go_on_without_a_seed():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: PointMaze(0), "at least one"),
+        (lambda: PointMaze(0), "expected at least 1"),
         (lambda: PointMaze(1, autoreset_mode="SameStep"), "NEXT_STEP or DISABLED"),
         (lambda: PointMaze(1).step(np.zeros((1, 2))), "before the first reset"),
-        (lambda: _ready(2).step(np.zeros((2, 3))), r"\(2, 3\), expected \(2, 2\)"),
+        (lambda: _ready(2).step(np.zeros((2, 3))), r"\(2, 3\); expected \(2, 2\)"),
         (lambda: _ready(2).reset(seed=[1, 2, 3]), "3 seeds for 2"),
         (lambda: _ready(2).reset(options={"reset_mask": np.ones(3, bool)}), "2 booleans"),
     ],

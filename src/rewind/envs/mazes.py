@@ -33,7 +33,7 @@ class Maze:
         if sum(row.count("R") for row in self.rows) != 1 or "G" not in letters:
             raise DataError(f"maze {self.name}: expected one start 'R' and at least one goal 'G'")
         if not (self.walls[[0, -1]].all() and self.walls[:, [0, -1]].all()):
-            raise DataError(f"maze {self.name}: expected walls all around")
+            raise DataError(f"maze {self.name}: expected a border of walls")
 
     @cached_property
     def grid(self) -> Array:
