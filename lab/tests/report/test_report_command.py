@@ -144,7 +144,7 @@ def test_results_on_both_kinds_of_data_are_asked_for_by_name(tmp_path, capsys):
     small = {"tables": ("2",), "datasets": ["hopper-medium-v2"]}
     report(folder(tmp_path, rows(**small) + rows(data="d4rl", seeds=[0], **small)), "--data", "d4rl")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "on D4RL&#x27;s data" in text and "rewind report --data rewind" in text
+    assert "on D4RL&#39;s data" in text and "rewind report --data rewind" in text
     alone = folder(tmp_path / "alone", rows(**small))
     assert "no runs on d4rl data" in fails(capsys, alone, "--data", "d4rl")
 
