@@ -248,7 +248,7 @@ def test_without_a_mirror_the_publishers_address_is_asked(monkeypatch):
         asked.append(address)
         raise transfer.TransferError("403 Forbidden")
 
-    monkeypatch.setattr(originals, "transfer", refuse)
+    monkeypatch.setattr(transfer, "transfer", refuse)
     with pytest.raises(DownloadError):
         get(NAME, progress=False)
     assert asked == [entry(NAME).address]

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from rewind.data.catalogue import Entry, entry
-from rewind.data.transfer import TransferError, forget, transfer
 from rewind.errors import DataError, DownloadError, UsageError
 from rewind.files import whole_file
 from rewind.locks import only_one
@@ -84,6 +83,8 @@ def _local(known: Entry, source: Path) -> Path:
 
 
 def _fetch(known: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
+    from rewind.data.transfer import TransferError, forget, transfer  # Python's network modules are slow to import
+
     d4rl = Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser() / known.file
     if d4rl.is_file() and not _broken(d4rl):  # D4RL leaves cut downloads under their final name
         return _copy(d4rl, target)
