@@ -68,7 +68,7 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	cp demo/demo_*.png demo/demo_*.svg docs/images
 
 reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results/paper
-	$(BIN)/rewind report lab/results/paper --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
+	$(BIN)/rewind paper report --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
 	  --into docs/reproduction.md docs/tables.md
 	$(BIN)/rewind paper beside
 

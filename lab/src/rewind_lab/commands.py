@@ -21,6 +21,7 @@ from rewind_lab.bench.peers import BenchPeers
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
 from rewind_lab.paper import commands as paper
+from rewind_lab.paper.report.commands import PaperBeside, PaperReport
 
 
 @dataclass
@@ -82,7 +83,8 @@ class Paper:
         | Annotated[paper.PaperAside, subcommand("aside")]
         | Annotated[paper.PaperList, subcommand("list")]
         | Annotated[paper.PaperSettings, subcommand("settings")]
-        | Annotated[paper.PaperBeside, subcommand("beside")]
+        | Annotated[PaperReport, subcommand("report")]
+        | Annotated[PaperBeside, subcommand("beside")]
     )
 
     def run(self) -> None:

@@ -16,11 +16,12 @@ from lab.tests.paper.small import STEPS, figures, options
 
 from rewind.cli import main
 from rewind.errors import RewindError
+from rewind.evaluation.rows import read_jsonl
 from rewind.training.evaluations import kept_in
 from rewind_lab.paper import job
 from rewind_lab.paper.ahead import GroupAhead
 from rewind_lab.paper.clock import Deadline
-from rewind_lab.paper.results import read_jsonl, read_rows
+from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner
 from rewind_lab.paper.work import begun, is_trained, work_folder
 

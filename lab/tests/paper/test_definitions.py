@@ -8,9 +8,9 @@ import pytest
 from rewind import RewindError, UsageError
 from rewind.data.catalogue import catalogue
 from rewind.memory import PRIORITIES
+from rewind.run_spec import RunSpec, canonical, from_record
 from rewind_lab.paper.datasets import data_names
 from rewind_lab.paper.definitions import Choice, in_order, load_definitions
-from rewind_lab.paper.specs import RunSpec, canonical, from_record
 
 PAPER = load_definitions()
 SEEDS = 9 * 3 + 6 * 8 + 8 * 3  # MuJoCo, AntMaze, Adroit

@@ -13,10 +13,10 @@ from tests.helpers import make
 
 from rewind.data import save_npz
 from rewind.rebuilt.point import wander
+from rewind.run_spec import RunSpec
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.index import index_of
 from rewind_lab.paper.job import JobOptions, describe, train_group
-from rewind_lab.paper.specs import RunSpec
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

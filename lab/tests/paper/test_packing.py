@@ -6,11 +6,11 @@ import pytest
 from lab.tests.paper.small import row
 
 from rewind.data.catalogue import known_entry
+from rewind.run_spec import RunSpec
 from rewind_lab.paper.costs import Estimate
 from rewind_lab.paper.definitions import Choice, in_order, load_definitions
 from rewind_lab.paper.index import Index, index_of
 from rewind_lab.paper.packing import datasets_of, next_group, pack
-from rewind_lab.paper.specs import RunSpec
 
 RUNS = in_order(load_definitions().wanted(Choice(tables=["2", "1", "planning_delay"], data="rewind")))
 ESTIMATE = Estimate(Index())

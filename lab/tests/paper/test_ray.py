@@ -17,12 +17,12 @@ for package in ("jax", "equinox", "optax", "gymnasium", "tyro", "ray"):
 from lab.tests.paper.small import write_definitions
 
 from rewind.cli import main
+from rewind.run_spec import digest
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.definitions import Choice, in_order, load_definitions
 from rewind_lab.paper.job import JobOptions
 from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner, RunnerOptions
-from rewind_lab.paper.specs import digest
 
 ROOT = Path(__file__).parents[3]
 MEASURED = ("seconds_per_update", "group_seconds", "finished")

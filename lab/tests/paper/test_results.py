@@ -9,10 +9,11 @@ from lab.tests.paper.small import row
 
 from rewind import DataError
 from rewind.errors import MissingExtra
+from rewind.evaluation.rows import COLUMNS, write_jsonl
 from rewind_lab.paper import collect as collecting
 from rewind_lab.paper.collect import collect, gather, set_aside
 from rewind_lab.paper.index import read_index
-from rewind_lab.paper.results import COLUMNS, group_files, read_rows, write_jsonl
+from rewind_lab.paper.results import group_files, read_rows
 
 pyarrow = pytest.importorskip("pyarrow")
 

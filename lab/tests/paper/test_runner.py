@@ -19,12 +19,13 @@ from lab.tests.paper.small import STEPS, figures, options, row
 
 from rewind import RewindError, UsageError
 from rewind.cli import main
+from rewind.evaluation.rows import read_jsonl, write_jsonl
+from rewind.run_spec import RunSpec
 from rewind.training import Stopped
 from rewind_lab.paper import job
 from rewind_lab.paper.clock import Clock, Deadline, parse_duration
-from rewind_lab.paper.results import read_jsonl, read_rows, write_jsonl
+from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner, RunnerOptions
-from rewind_lab.paper.specs import RunSpec
 from rewind_lab.paper.work import begun, only_runner, work_folder, write_work
 
 ROOT = Path(__file__).parents[3]

@@ -4,8 +4,9 @@ import pytest
 from lab.tests.report import synthetic
 
 from rewind.errors import DataError
+from rewind.report.runs import runs_of
 from rewind_lab.paper.report.beside import behaviour_scores, beside
-from rewind_lab.paper.report.runs import Results, runs_of
+from rewind_lab.paper.report.results import PaperResults
 
 
 def variants(page):
@@ -20,7 +21,7 @@ def test_ours_stand_beside_the_papers_and_what_is_missing_is_said(tmp_path):
         synthetic.null, ("rebuilt",), noise=0.0, keep=lambda s: s.dataset == "rewind/hopper-medium-v0", seeds=(0, 1)
     )
     only_td3_bc = [row for row in hopper if row["algorithm"] == "td3_bc"]
-    lines = variants(beside(Results(runs_of(only_td3_bc), "rewind"), behaviour_scores(tmp_path / "cards.json")))
+    lines = variants(beside(PaperResults(runs_of(only_td3_bc), "rewind"), behaviour_scores(tmp_path / "cards.json")))
     assert lines["rewind/hopper-medium-v0", "TD3+BC", "Baseline"] == [
         "rewind/hopper-medium-v0", "44.3, 32.4", "TD3+BC", "Baseline",
         "59.3", "60.5 ± 5.8", "**65.0 ± 0.0** (65 65)", "2",
@@ -33,7 +34,7 @@ def test_deviations_are_over_n_minus_1_as_everywhere_else():
     made = synthetic.rows(
         synthetic.null, ("rebuilt",), keep=lambda s: s.dataset == "rewind/hopper-medium-v0", seeds=(0, 1)
     )
-    results = Results(runs_of([row for row in made if row["algorithm"] == "td3_bc"]), "rewind")
+    results = PaperResults(runs_of([row for row in made if row["algorithm"] == "td3_bc"]), "rewind")
     one, other = sorted(run.score for run in results.runs)
     told = variants(beside(results, {}))["rewind/hopper-medium-v0", "TD3+BC", "Baseline"][6]
     assert told.startswith(f"**{(one + other) / 2:.1f} ± {(other - one) / 2**0.5:.1f}**")
@@ -46,4 +47,4 @@ def test_without_cards_nothing_is_known_of_the_data(tmp_path):
 def test_runs_by_another_protocol_do_not_stand_beside_the_papers():
     short = synthetic.rows(synthetic.null, ("rebuilt",), datasets=["hopper-medium-v2"], seeds=(0, 1), steps=5000)
     with pytest.raises(DataError, match="they have 5,000 steps"):
-        beside(Results(runs_of(short), "rewind"), {})
+        beside(PaperResults(runs_of(short), "rewind"), {})

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from rewind.report.runs import runs_of
 from rewind_lab.paper.report.bounded import bounded_tables
 from rewind_lab.paper.report.report import build
-from rewind_lab.paper.report.runs import Results, runs_of
+from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import cells, null, rows
 
@@ -26,7 +27,7 @@ def some():
 
 
 def tables(found):
-    return bounded_tables(Results(runs_of(found), "rewind"))
+    return bounded_tables(PaperResults(runs_of(found), "rewind"))
 
 
 def shown(found):
@@ -113,7 +114,7 @@ def test_without_bounded_runs_there_is_no_table(some):
 
 
 def test_the_table_is_part_of_the_report(some):
-    captions = [block.caption for section in build(Results(runs_of(some), "rewind")).sections
+    captions = [block.caption for section in build(PaperResults(runs_of(some), "rewind")).sections
                 for block in section.blocks if hasattr(block, "caption")]  # fmt: skip
     assert "Over the baseline with bounded targets, AntMaze, TD3+BC" in captions
 

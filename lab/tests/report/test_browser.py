@@ -7,7 +7,7 @@ pytest.importorskip("tyro")
 from tests.report.browser import fits_the_screen, open_page, series
 
 from rewind.cli import main
-from rewind_lab.paper.results import write_jsonl
+from rewind.evaluation.rows import write_jsonl
 
 from .synthetic import rows
 
@@ -18,7 +18,7 @@ def report(tmp_path_factory):
     sets = ["hopper-medium-v2", "walker2d-medium-replay-v2", "antmaze-umaze-v0"]
     made = rows(tables=("2", "td3_bc"), datasets=sets) + rows(tables=("1",), datasets=sets[:1], algorithms=["iql"])
     write_jsonl(folder / "groups" / "group.jsonl", made)
-    main(["report", str(folder)])
+    main(["paper", "report", str(folder)])
     return folder / "report.html"
 
 
@@ -67,14 +67,14 @@ def test_a_page_without_anything_to_draw_says_so(visit, tmp_path):
     made = rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0])
     broken = [row | {"score": None, "alive": False} for row in made]
     write_jsonl(tmp_path / "groups" / "group.jsonl", broken)
-    main(["report", str(tmp_path)])
+    main(["paper", "report", str(tmp_path)])
     assert "nothing to draw" in curves_of(visit(tmp_path / "report.html")).text_content()
 
 
 def test_a_single_evaluation_is_a_point(visit, tmp_path):
     made = rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0])
     write_jsonl(tmp_path / "groups" / "group.jsonl", [row for row in made if row["step"] == row["steps"]])
-    main(["report", str(tmp_path)])
+    main(["paper", "report", str(tmp_path)])
     curves = curves_of(visit(tmp_path / "report.html"))
     assert curves.locator("circle.alone").count() == len(drawn(curves)) > 0
 

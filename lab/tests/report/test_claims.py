@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rewind.report.runs import runs_of
 from rewind.statistics import Estimate
 from rewind_lab.paper.published import Printed
 from rewind_lab.paper.report.claims import judge, load_claims
@@ -10,7 +11,7 @@ from rewind_lab.paper.report.comparisons import Contrast, Question, agreement, d
 from rewind_lab.paper.report.cost import Cost, paper_overhead
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
 from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.runs import Results, runs_of
+from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import as_claimed, null, rows
 
@@ -19,7 +20,7 @@ DEAR = Cost(1, "test", {}, {"tr": 1.2, "quality": 1.2, "uncertainty": 1.2})
 
 
 def results(effect=as_claimed, **options):
-    return Results(runs_of(rows(effect, **options)))
+    return PaperResults(runs_of(rows(effect, **options)))
 
 
 def verdicts(found, cost=CHEAP):

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rewind.report.runs import runs_of
 from rewind_lab.paper.report.gains import gains
-from rewind_lab.paper.report.runs import Results, runs_of
+from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import rows
 
@@ -26,7 +27,7 @@ def lines(table):
 
 
 def test_gains_are_the_mean_difference_by_kind_of_data(found):
-    rule, *tables = gains(Results(runs_of(found)))
+    rule, *tables = gains(PaperResults(runs_of(found)))
     td3_bc = next(table for table in tables if "TD3+BC" in table.caption)
     assert "at least 3 runs" in rule and td3_bc.columns[1] == "AntMaze (6 sets)"
     tr, sarsa, fixed = (lines(td3_bc)[name] for name in ("TR", "SARSA", "TR, β 0.75"))
@@ -40,10 +41,10 @@ def test_a_method_with_fewer_data_sets_says_so_and_one_without_runs_is_left_out(
         row for row in found
         if row["sampler"] != "return" and not (row["sampler"] == "max_reward" and "umaze" in row["dataset"])
     ]  # fmt: skip
-    shown = lines(gains(Results(runs_of(fewer)))[1])
+    shown = lines(gains(PaperResults(runs_of(fewer)))[1])
     assert "Return" not in shown and shown["Max reward"]["AntMaze"].text.endswith("(4)")
 
 
 def test_two_runs_are_not_enough(found):
     few = [row for row in found if row["seed"] < 2]
-    assert gains(Results(runs_of(few)))[1:] == ["No method has enough runs yet."]
+    assert gains(PaperResults(runs_of(few)))[1:] == ["No method has enough runs yet."]

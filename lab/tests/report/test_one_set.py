@@ -3,9 +3,10 @@
 import pytest
 
 from rewind.report.document import Fold
+from rewind.report.runs import runs_of
 from rewind_lab.paper.report.one_set import one_set
 from rewind_lab.paper.report.report import build
-from rewind_lab.paper.report.runs import Results, runs_of
+from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import cells, rows
 
@@ -24,7 +25,7 @@ def found():
 
 
 def lines(found):
-    (fold,) = one_set(Results(runs_of(found), "rewind"))
+    (fold,) = one_set(PaperResults(runs_of(found), "rewind"))
     rule, table = fold.blocks  # one set of MuJoCo is too few
     assert isinstance(fold, Fold) and "left out" in rule and "AntMaze, TD3+BC" in table.caption
     return cells(table)
@@ -45,7 +46,7 @@ def test_a_method_on_fewer_than_three_sets_is_left_out(found):
 
 
 def test_it_is_part_of_what_methods_gain(found):
-    (section,) = [each for each in build(Results(runs_of(found), "rewind")).sections if each.name == "gains"]
+    (section,) = [each for each in build(PaperResults(runs_of(found), "rewind")).sections if each.name == "gains"]
     assert isinstance(section.blocks[-1], Fold)
     two = [row for row in found if "large" not in row["dataset"]]
-    assert one_set(Results(runs_of(two), "rewind")) == []
+    assert one_set(PaperResults(runs_of(two), "rewind")) == []

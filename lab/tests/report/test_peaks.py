@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from rewind_lab.paper.report.peaks import best, peaks
+from rewind.report.runs import runs_of
+from rewind.report.stability import best
+from rewind_lab.paper.report.peaks import peaks
 from rewind_lab.paper.report.report import build
-from rewind_lab.paper.report.runs import Results, runs_of
+from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import cells, null, rows
 
@@ -23,7 +25,7 @@ def some():
 
 
 def test_what_is_learned_and_what_is_kept_stand_apart(some):
-    rule, mujoco, antmaze = peaks(Results(runs_of(some)))
+    rule, mujoco, antmaze = peaks(PaperResults(runs_of(some)))
     assert "3 evaluations in a row" in rule
     assert mujoco.caption == "Best and end, MuJoCo (1 set), TD3+BC" and "AntMaze (2 sets)" in antmaze.caption
     for table in (mujoco, antmaze):
@@ -42,7 +44,7 @@ def test_one_lucky_evaluation_is_not_the_best(some):
 
 def test_a_set_with_too_few_runs_is_left_out_and_the_cell_says_so(some):
     kept = [row for row in some if (row["dataset"], row["sampler"]) != (SETS[1], "return") or row["seed"] < 2]
-    _, _, antmaze = peaks(Results(runs_of(kept)))
+    _, _, antmaze = peaks(PaperResults(runs_of(kept)))
     assert cells(antmaze)["Return"][0] == "70.0 (1)" and cells(antmaze)["TR"][0] == "60.0"
 
 
@@ -50,7 +52,7 @@ def test_the_baseline_counts_where_something_is_held_against_it(some):
     for row in some:
         row["score"] += 20.0 * (row["dataset"] == SETS[1])
     kept = [row for row in some if row["dataset"] != SETS[1] or row["sampler"] == "baseline"]
-    _, _, antmaze = peaks(Results(runs_of(kept)))
+    _, _, antmaze = peaks(PaperResults(runs_of(kept)))
     assert "(1 set)" in antmaze.caption and cells(antmaze)["Baseline"][0] == "60.0"
 
 
@@ -60,13 +62,13 @@ def test_a_run_without_a_way_or_an_end_does_not_count(some):
             row["score"] = None
     runs = runs_of(some)
     assert sum(not np.isfinite(run.score) for run in runs)
-    _, antmaze = peaks(Results(runs))  # of three runs on MuJoCo two are left: too few
+    _, antmaze = peaks(PaperResults(runs))  # of three runs on MuJoCo two are left: too few
     assert cells(antmaze)["TR"][2] == "60.0"
     short = [row for row in some if row["step"] in (100_000, 200_000) or row["step"] > 900_000]
-    assert {best(run) for run in runs_of(short)} == {-np.inf} and peaks(Results(runs_of(short))) == []
+    assert {best(run) for run in runs_of(short)} == {-np.inf} and peaks(PaperResults(runs_of(short))) == []
 
 
 def test_the_baseline_alone_makes_no_section(some):
     alone = [row for row in some if row["sampler"] == "baseline"]
-    assert "peaks" not in [section.name for section in build(Results(runs_of(alone))).sections]
-    assert "peaks" in [section.name for section in build(Results(runs_of(some))).sections]
+    assert "peaks" not in [section.name for section in build(PaperResults(runs_of(alone))).sections]
+    assert "peaks" in [section.name for section in build(PaperResults(runs_of(some))).sections]

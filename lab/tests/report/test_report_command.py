@@ -1,4 +1,4 @@
-"""`rewind report`: pages from folders, and what is said where there is none to make."""
+"""`rewind paper report` and `rewind report`: pages from folders, and what is said where there is none to make."""
 
 import json
 import re
@@ -14,13 +14,13 @@ from lab.tests.paper.small import write_definitions
 pytest.importorskip("tyro")
 
 from rewind.cli import main
+from rewind.evaluation.rows import write_jsonl
 from rewind.rebuilt.recipes import find_recipe
 from rewind.report.document import Cell, Document, Line, Section, Table
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
 from rewind.report.train_folder import train_rows, train_runs
 from rewind_lab.paper.collect import collect
-from rewind_lab.paper.results import write_jsonl
 
 from .synthetic import rows, write_train_folder
 
@@ -33,12 +33,16 @@ def folder(path, made):
 
 
 def report(*arguments):
+    main(["paper", "report", *map(str, arguments)])
+
+
+def train_report(*arguments):
     main(["report", *map(str, arguments)])
 
 
-def fails(capsys, *arguments):
+def fails(capsys, *arguments, of=report):
     with pytest.raises(SystemExit) as stop:
-        report(*arguments)
+        of(*arguments)
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert error.startswith("rewind: ") and error.count("\n") == 1, error
@@ -144,7 +148,7 @@ def test_results_on_both_kinds_of_data_are_asked_for_by_name(tmp_path, capsys):
     small = {"tables": ("2",), "datasets": ["hopper-medium-v2"]}
     report(folder(tmp_path, rows(**small) + rows(data="d4rl", seeds=[0], **small)), "--data", "d4rl")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "on D4RL&#39;s data" in text and "rewind report --data rewind" in text
+    assert "on D4RL&#39;s data" in text and "rewind paper report --data rewind" in text
     alone = folder(tmp_path / "alone", rows(**small))
     assert "no runs on d4rl data" in fails(capsys, alone, "--data", "d4rl")
 
@@ -195,7 +199,7 @@ def test_colours_can_be_told_from_their_ground_in_both_themes():
 def test_folders_of_train_make_a_report_of_scores_and_curves(tmp_path):
     trained = tmp_path / "run"
     write_train_folder(trained)
-    report(tmp_path, "--markdown", tmp_path / "report.md")
+    train_report(tmp_path, "--markdown", tmp_path / "report.md")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     check(text)
     assert "Training report" in text and 'id="claims"' not in text
@@ -209,7 +213,7 @@ def test_folders_of_other_settings_are_other_methods(tmp_path, other):
     """Two trainings that differ in a number are not four seeds of one."""
     write_train_folder(tmp_path / "first")
     write_train_folder(tmp_path / "second", **other)
-    report(tmp_path, "--markdown", tmp_path / "report.md")
+    train_report(tmp_path, "--markdown", tmp_path / "report.md")
     told = (tmp_path / "report.md").read_text(encoding="utf-8")
     lines = [line for line in told.splitlines() if line.startswith("| TR, β 0.5")]
     (name,) = other
@@ -246,11 +250,8 @@ def test_training_that_is_not_the_papers_is_not_taken_for_it(tmp_path):
     other = {"recipe": recipe | {"size": 20_000, "maze": {"stop": False}}, "seed": 3, "policies": [{"name": "mine"}]}
     told = {"transitions": 20_000, "data seed": 3, "policy": "mine", "episodes": "go on after their goals"}
     assert settings(tmp_path, notes={"made": other}) == told
-    report(tmp_path, "--markdown", tmp_path / "report.md")
-    page = (tmp_path / "report.md").read_text(encoding="utf-8")
-    notice = "No run here has the paper's settings; those shown have 20 steps, batches of 8, data seed 3, "
-    assert page.index(notice) < page.index("Trajectory Replay helps")
-    assert "transitions 20,000" in page
+    train_report(tmp_path, "--markdown", tmp_path / "report.md")
+    assert "Trajectory Replay helps" not in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.long
@@ -270,22 +271,24 @@ def test_what_the_runner_writes_makes_a_report(tmp_path):
 def test_a_report_needs_neither_jax_nor_pyarrow_nor_matplotlib(tmp_path):
     results = folder(tmp_path, rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0]))
     hidden = "import sys; sys.modules |= dict.fromkeys(['jax', 'pyarrow', 'matplotlib', 'gymnasium', 'mujoco'])"
-    script = f"{hidden}; from rewind.cli import main; main(['report', {str(results)!r}])"
+    script = f"{hidden}; from rewind.cli import main; main(['paper', 'report', {str(results)!r}])"
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert (results / "report.html").exists()
 
 
 def test_errors_say_what_was_expected(tmp_path, capsys):
-    assert "no folder" in fails(capsys, tmp_path / "nowhere")
-    assert "nothing to report" in fails(capsys, tmp_path)
+    for command in (report, train_report):
+        assert "no folder" in fails(capsys, tmp_path / "nowhere", of=command)
+        assert "nothing to report" in fails(capsys, tmp_path, of=command)
     cut = folder(tmp_path / "cut", rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0]))
     (cut / "groups" / "group.jsonl").write_text('{"run": 1')
     assert "line 1" in fails(capsys, cut)
     good = folder(tmp_path / "good", rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0]))
     assert "bench train" in fails(capsys, good, "--cost", good / "groups" / "group.jsonl")
+    assert f"rewind paper report {good}" in fails(capsys, good, of=train_report)
     write_train_folder(tmp_path / "old")
     (tmp_path / "old" / "config.json").write_text("{}")
-    assert "rewind train" in fails(capsys, tmp_path / "old")
+    assert "rewind train" in fails(capsys, tmp_path / "old", of=train_report)
 
 
 def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):

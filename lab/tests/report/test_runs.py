@@ -7,8 +7,10 @@ import pytest
 
 from rewind.errors import DataError
 from rewind.evaluation.protocol import LAST
-from rewind_lab.paper.report.methods import Method, method_of, name_here, paper_sets, short, source
-from rewind_lab.paper.report.runs import Protocol, Results, runs_of
+from rewind.report.methods import Method, short
+from rewind.report.runs import Protocol, runs_of
+from rewind_lab.paper.report.methods import method_of, name_here, paper_sets, source
+from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import rows
 
@@ -60,7 +62,7 @@ def test_the_papers_sets_have_the_papers_order_and_both_names():
 
 def test_runs_of_the_papers_settings_are_not_mixed_with_others():
     standard = rows(tables=("reuse",), datasets=["hopper-medium-replay-v2"])
-    results = Results(runs_of(standard))
+    results = PaperResults(runs_of(standard))
     assert results.protocol == Protocol()
     assert {run.protocol.reuse for run in results.runs} == {"on_finish"}
     assert {run.protocol.reuse for run in results.others} == {"epoch", "replacement"}
@@ -74,7 +76,7 @@ def test_how_plans_are_cut_matters_only_where_ranks_follow_the_critics():
 
 
 def test_without_the_papers_settings_the_commonest_are_taken_and_named():
-    results = Results(runs_of(few(steps=5000) + few(steps=7000)[:13]))
+    results = PaperResults(runs_of(few(steps=5000) + few(steps=7000)[:13]))
     assert results.protocol.steps in (5000, 7000)
     assert "steps" in results.protocol.against(Protocol())
     assert Protocol().against(Protocol()) == ""
@@ -83,7 +85,7 @@ def test_without_the_papers_settings_the_commonest_are_taken_and_named():
 def test_what_sets_runs_on_other_data_apart_is_part_of_their_method():
     own = [row | {"dataset": "mine", "run": row["run"] + "a"} for row in few()]
     swept = [row | {"run": row["run"] + "b", "settings": json.dumps({"alpha": 9})} for row in own]
-    labels = [method.label for method in Results(runs_of(own + swept)).methods("mine", "td3_bc")]
+    labels = [method.label for method in PaperResults(runs_of(own + swept)).methods("mine", "td3_bc")]
     assert "TR" in labels and "TR (alpha 9)" in labels
 
 
@@ -91,8 +93,8 @@ def test_d4rls_data_and_rebuilt_data_are_never_one():
     both = rows(tables=("2",), datasets=["hopper-medium-v2"]) + rows(
         tables=("2",), data="d4rl", datasets=["hopper-medium-v2"], seeds=[0]
     )
-    assert Results(runs_of(both)).data == "rewind"
-    d4rl = Results(runs_of(both), "d4rl")
+    assert PaperResults(runs_of(both)).data == "rewind"
+    d4rl = PaperResults(runs_of(both), "d4rl")
     assert len(d4rl.scores(d4rl.here("hopper-medium-v2"), "td3_bc", "tr")) == 1
 
 
@@ -100,18 +102,18 @@ def test_a_run_without_a_score_is_left_out_of_means():
     broken = few()
     lost = broken[0]["run"]
     broken = [row | ({"score": None, "alive": False} if row["run"] == lost else {}) for row in broken]
-    results = Results(runs_of(broken))
+    results = PaperResults(runs_of(broken))
     assert len(results.scores(HOPPER, "td3_bc", broken[0]["sampler"])) == 2
     assert sum(not run.alive for run in results.runs) == 1
 
 
 def test_where_nobody_weighed_there_is_no_weighted_column():
     made = rows(tables=("1",), datasets=["halfcheetah-medium-v2"], algorithms=["td3_bc"])
-    results = Results(runs_of(made))
+    results = PaperResults(runs_of(made))
     assert len(results.scores("rewind/halfcheetah-medium-v0", "td3_bc", "tr")) == 3
     assert not len(results.scores("rewind/halfcheetah-medium-v0", "td3_bc", "weighted"))
 
 
 def test_nothing_is_an_error():
     with pytest.raises(DataError, match="nothing to report"):
-        Results([])
+        PaperResults([])

@@ -2,9 +2,11 @@
 
 import pytest
 
+from rewind.report import training_page
+from rewind.report.runs import Results, runs_of
+from rewind.report.stability import fell, stability
 from rewind_lab.paper.report.report import build
-from rewind_lab.paper.report.runs import Results, runs_of
-from rewind_lab.paper.report.stability import fell, stability
+from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import null, rows
 
@@ -38,7 +40,7 @@ def test_a_run_that_ends_below_half_of_its_best_fell(some):
             row |= {"score": 1.0, **q(7.0)}  # never good, so that it did not fall; its critic diverged all the same
     runs = runs_of(some)
     assert [(run.dataset, run.method.sampler, run.seed) for run in runs if fell(run)] == [(SETS[0], "baseline", 3)]
-    rule, counts, by_method, critics = stability(Results(runs))
+    rule, counts, by_method, critics = stability(PaperResults(runs))
     assert "50%" in rule and counts.columns == ["Method", "antmaze-umaze"]
     shown = cells(counts)
     assert shown["Baseline"] == ["1 of 8"] and shown["TR"] == shown["Weighted"] == shown["TR, β 0.75"] == ["–"]
@@ -54,7 +56,7 @@ def test_a_run_that_broke_before_it_was_good_fell_too(some):
             row |= {"score": 3.0, "q": None, "q_excess": None, "alive": row["step"] < 400_000}
         elif row["dataset"] == SETS[1]:
             row |= {"q": 300.0, "q_excess": 0.0}
-    rule, counts, by_method, critics = stability(Results(runs_of(some)))
+    rule, counts, by_method, critics = stability(PaperResults(runs_of(some)))
     assert "stopped being finite" in rule and counts.columns == ["Method", "hopper-medium", "antmaze-umaze"]
     assert cells(counts)["Return"] == ["1 of 3", "–"]
     hopper, antmaze = critics.lines
@@ -72,7 +74,7 @@ def test_a_critic_at_zero_has_not_diverged_and_a_policy_may_be_good_without_one(
             row |= q(0.0)
         if (row["dataset"], row["sampler"], row["seed"]) == (SETS[0], "return", 1) and row["step"] > 800_000:
             row["score"] = 0.0
-    _, _, _, critics = stability(Results(runs_of(some)))
+    _, _, _, critics = stability(PaperResults(runs_of(some)))
     counted = int(critics.lines[0].cells[0].text)
     assert [cell.text for cell in critics.lines[0].cells] == [
         str(counted), "1", "0", str(counted - 1), "1", "0 (0 to 0)",
@@ -83,7 +85,7 @@ def test_a_little_beyond_is_an_error_of_estimation(some):
     for row in some:
         if row["dataset"] == SETS[1]:
             row |= {"q": 300.0, "q_excess": 0.04 if row["seed"] else 0.06}
-    _, _, by_method, critics = stability(Results(runs_of(some)))
+    _, _, by_method, critics = stability(PaperResults(runs_of(some)))
     assert by_method.columns == ["Method", "hopper-medium", "antmaze-umaze"]
     assert cells(by_method)["Return"] == ["1 of 3", "–"] and len(critics.lines) == 2
 
@@ -92,7 +94,7 @@ def test_critics_are_counted_where_no_run_fell(some):
     """A run that was never good has nothing to lose."""
     for row in some:
         row["score"] = 1.0 if row["dataset"] == SETS[0] else 50.0
-    _, none, _, critics = stability(Results(runs_of(some)))
+    _, none, _, critics = stability(PaperResults(runs_of(some)))
     assert none == "No run fell." and critics.lines[0].cells[1].text == "1"
     assert "stability" in _sections(some, False)
 
@@ -101,7 +103,7 @@ def test_runs_without_a_q_are_not_among_those_counted(some):
     for row in some:
         if row["sampler"] == "baseline" and row["seed"] > 4:
             row |= {"q": None, "q_excess": None}
-    _, counts, by_method, _ = stability(Results(runs_of(some)))
+    _, counts, by_method, _ = stability(PaperResults(runs_of(some)))
     assert cells(counts)["Baseline"] == ["1 of 8"] and cells(by_method)["Baseline"] == ["1 of 5"]
 
 
@@ -109,7 +111,7 @@ def test_one_that_was_never_good_did_not_fall_by_noise(some):
     for row in some:
         row |= {"score": row["score"] / 10, **q(-60.0)}  # 3 points at best
     assert not any(fell(run) for run in runs_of(some))
-    assert stability(Results(runs_of(some)))[1:] == ["No run fell."]
+    assert stability(PaperResults(runs_of(some)))[1:] == ["No run fell."]
 
 
 def test_a_report_of_ones_own_runs_has_the_section_where_it_says_something(some):
@@ -120,7 +122,9 @@ def test_a_report_of_ones_own_runs_has_the_section_where_it_says_something(some)
 
 
 def _sections(rows, compared):
-    return [section.name for section in build(Results(runs_of(rows), compared=compared)).sections]
+    runs = runs_of(rows)
+    document = build(PaperResults(runs)) if compared else training_page.build(Results(runs))
+    return [section.name for section in document.sections]
 
 
 def test_one_lucky_evaluation_is_no_height_to_fall_from(some):
@@ -133,7 +137,7 @@ def test_where_nobody_weighed_there_is_no_weighted_line(some):
     for row in some:
         row["algorithm"] = "iql"
     rows_left = [row for row in some if row["sampler"] != "tr" or row["beta"] in (0.0, 1.0)]
-    _, counts, *_ = stability(Results(runs_of(rows_left)))
+    _, counts, *_ = stability(PaperResults(runs_of(rows_left)))
     assert "TR" in cells(counts) and "Weighted" not in cells(counts)
 
 
@@ -147,4 +151,4 @@ def test_a_run_without_a_score_at_its_end_fell(some):
 def test_results_from_before_it_was_recorded_have_no_table_of_it(some):
     for row in some:
         row.pop("q_excess", None)
-    assert len(stability(Results(runs_of(some)))) == 2
+    assert len(stability(PaperResults(runs_of(some)))) == 2

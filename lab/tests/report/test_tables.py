@@ -2,20 +2,22 @@
 
 import pytest
 
+from rewind.report.curves import score_curves
 from rewind.report.document import Fold, Table
+from rewind.report.runs import runs_of
 from rewind.statistics import deviation
 from rewind_lab.paper.report.beyond import beyond_tables
 from rewind_lab.paper.report.cost import cost_table, read_costs
 from rewind_lab.paper.report.report import _mixed_kernels
-from rewind_lab.paper.report.runs import Results, runs_of
-from rewind_lab.paper.report.summary import UNEQUAL, curves, profiles, suite_tables, unequal
+from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.summary import UNEQUAL, profiles, suite_tables, unequal
 from rewind_lab.paper.report.tables import paper_table, paper_tables
 
 from .synthetic import rows
 
 
 def results(**options):
-    return Results(runs_of(rows(**options)))
+    return PaperResults(runs_of(rows(**options)))
 
 
 def cell(table, head, column):
@@ -102,14 +104,14 @@ def test_runs_with_and_without_fused_kernels_on_one_data_set_are_named():
     fused = '{"kernels": "fused"}'
     found = rows(datasets=["hopper-medium-v2", "walker2d-medium-v2"])
     told = [{**row, "versions": fused if row["sampler"] == "tr" else row["versions"]} for row in found]
-    (sentence,) = _mixed_kernels(Results(runs_of([row for row in told if "hopper" in row["dataset"]])))
+    (sentence,) = _mixed_kernels(PaperResults(runs_of([row for row in told if "hopper" in row["dataset"]])))
     assert sentence.startswith("On hopper-medium (TD3+BC) some runs were trained with fused kernels")
-    assert _mixed_kernels(Results(runs_of(found))) == []
-    assert _mixed_kernels(Results(runs_of([{**row, "versions": fused} for row in found]))) == []
+    assert _mixed_kernels(PaperResults(runs_of(found))) == []
+    assert _mixed_kernels(PaperResults(runs_of([{**row, "versions": fused} for row in found]))) == []
 
 
 def test_charts_hold_what_was_run(partial):
-    found = curves(partial)
+    found = score_curves(partial)
     assert list(found) == ["rewind/hopper-medium-v0", "rewind/antmaze-umaze-v0"]
     series = {one["label"]: one for one in found["rewind/antmaze-umaze-v0"]["td3_bc"]}
     assert series["Weighted"]["runs"] == 2
@@ -171,7 +173,7 @@ def test_runs_without_a_score_are_not_compared():
     for row in broken:
         if row["settings"] != "{}":
             row["score"] = None
-    captions = [table.caption for table in beyond_tables(Results(runs_of(broken)))]
+    captions = [table.caption for table in beyond_tables(PaperResults(runs_of(broken)))]
     assert not any("bounded" in caption for caption in captions)
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import UsageError
 from rewind.evaluation.evaluate import Evaluation
 
-Array = NDArray[Any]
 LAST, EVERY, EPISODES = 5, 1000, 10
 
 

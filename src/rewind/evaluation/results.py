@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.evaluation.protocol import EVERY, scored_steps
 from rewind.evaluation.scoring import DIAGNOSED
 from rewind.statistics import interval as interval
 from rewind.table import table
 from rewind.training.options import Trained
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rewind.report.curves import chart_data, curve
 from rewind.report.document import Block, Cell, Chart, Document, Line, Section, Table
+from rewind.report.methods import Method, agent_label
+from rewind.report.provenance import facts, origin
+from rewind.report.runs import Results, runs_of
+from rewind.report.stability import critic_known, diverged
 from rewind.report.train_folder import Finished
 from rewind.report.train_metrics import Curves, read_metrics
 from rewind.statistics import interval
 from rewind.table import number
 from rewind.targets import SLACK
-from rewind_lab.paper.report import summary
-from rewind_lab.paper.report.methods import ALGORITHMS, Method
-from rewind_lab.paper.report.report import facts, origin, selectable
-from rewind_lab.paper.report.runs import Results, runs_of
-from rewind_lab.paper.report.stability import critic_known, diverged
 
 NO_SCORE = (
     "Nothing was played here: without a simulator there is no score, and none follows from these figures. They show "
@@ -99,7 +99,7 @@ FIGURES = {
 
 def build(finished: Sequence[Finished]) -> Document:
     """The document for runs that nothing was played with."""
-    results = Results(runs_of(run.row for run in finished), compared=False)
+    results = Results(runs_of(run.row for run in finished))
     ends = {run.row["run"]: run.result for run in finished}
     metrics = {folder: read_metrics(folder) for folder in dict.fromkeys(run.folder for run in finished)}
     logged = {run.row["run"]: metrics[run.folder].get(run.number, {}) for run in finished}
@@ -128,7 +128,7 @@ def build(finished: Sequence[Finished]) -> Document:
         "Training without a simulator: the runs in this folder against their data. None of the figures is a score."
     )
     return Document("Training report", subtitle, facts(results), sections,
-                    {**charts, "names": {}, **selectable(charts, compared=False)})  # fmt: skip
+                    chart_data(charts, {}))  # fmt: skip
 
 
 def _warning(results: Results) -> list[Block]:
@@ -150,7 +150,7 @@ def _groups(results: Results) -> list[tuple[str, str]]:
 
 
 def _name(dataset: str, algorithm: str) -> str:
-    return f"{dataset}, {ALGORITHMS.get(algorithm, algorithm)}"
+    return f"{dataset}, {agent_label(algorithm)}"
 
 
 def _meanings() -> Table:
@@ -188,7 +188,7 @@ def _series(results: Results, logged: dict[str, Curves], figures: dict[str, str]
         for group in _groups(results):
             for method in results.methods(*group):
                 curves = [logged[run.row["run"]].get(name) for run in results.of(*group, method)]
-                there = [curve for curve in curves if curve is not None]
-                if there and (drawn := summary.curve(method.label, there)) is not None:
+                there = [steps_and_values for steps_and_values in curves if steps_and_values is not None]
+                if there and (drawn := curve(method.label, there)) is not None:
                     found.setdefault(label, {}).setdefault(_name(*group), []).append(drawn)
     return found

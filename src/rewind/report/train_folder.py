@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
+from rewind.evaluation.rows import Row
 from rewind.rebuilt.recipes import GIVEN, recipes
-from rewind_lab.paper.results import Row
-from rewind_lab.paper.specs import DEFAULT_BLOCK, digest
+from rewind.run_spec import DEFAULT_BLOCK, digest
 
 
 def train_folders(folder: Path) -> list[Path]:

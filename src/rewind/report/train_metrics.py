@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import DataError
 
-Array = NDArray[Any]
 Curves = dict[str, tuple[Array, Array]]  # by figure: steps, values
 
 BOOKKEEPING = {"run", "name", "step", "alive", "planning_delay"}

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from rewind.errors import DataError
+from rewind.evaluation.rows import Row
+from rewind.run_spec import RunSpec, group_name
 from rewind.training.evaluations import LOOK, EvaluateLater, Evaluations, kept_in
 from rewind.training.group import BLOCK, DYNAMIC_BLOCK
 from rewind.training.log import JsonLines, Record
 from rewind.training.train import Ahead
 from rewind_lab.paper.clock import Deadline
-from rewind_lab.paper.results import Row
-from rewind_lab.paper.specs import RunSpec, group_name
 
 
 @dataclass(frozen=True)

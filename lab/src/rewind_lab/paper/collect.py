@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rewind.errors import DataError
+from rewind.evaluation.rows import Row, read_jsonl, write_jsonl
 from rewind.locks import only_one
 from rewind_lab.paper.index import index_of, write_index
-from rewind_lab.paper.results import Row, group_files, read_jsonl, read_rows, unique, write_jsonl, write_parquet
+from rewind_lab.paper.results import group_files, read_rows, unique, write_parquet
 
 
 def collect(folder: Path, more: Iterable[Path] = ()) -> list[Row]:

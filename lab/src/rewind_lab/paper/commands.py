@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rewind.errors import UsageError, require
+from rewind.run_spec import RunSpec
 from rewind.table import table
 from rewind_lab.paper.definitions import Choice, Definitions, in_order, load_definitions
-from rewind_lab.paper.specs import RunSpec
 
 
 @dataclass
@@ -178,8 +178,8 @@ class PaperAside(Chosen):
     """Only runs whose networks were computed so."""
 
     def run(self) -> None:
+        from rewind.evaluation.rows import kernels_of
         from rewind_lab.paper.collect import set_aside
-        from rewind_lab.paper.results import kernels_of
 
         runs = {spec.run for spec in in_order(self.read()[1])}
         moved = set_aside(self.out, self.to, lambda row: row["run"] in runs and self.kernels in (None, kernels_of(row)))
@@ -195,29 +195,6 @@ class PaperList(Chosen):
         rows = [{"table": n, "runs": len(specs), "": definitions.tables[n].title} for n, specs in wanted.items()]
         print(table(rows))
         print(f"\n{len(in_order(wanted)):,} runs in all, each counted once")
-
-
-@dataclass
-class PaperBeside:
-    """Write scores on rebuilt data beside those on D4RL's as a Markdown page."""
-
-    results: Path = Path("lab/results/paper")
-    """Folder of results."""
-    cards: Path = Path("docs/data_cards/cards.json")
-    """Figures of the data cards."""
-    out: Path = Path("docs/rebuilt_scores.md")
-    """The page."""
-
-    def run(self) -> None:
-        from rewind.files import whole_file
-        from rewind_lab.paper.report.beside import behaviour_scores, beside
-        from rewind_lab.paper.report.runs import Results, runs_of
-        from rewind_lab.paper.results import read_rows
-
-        page = beside(Results(runs_of(read_rows(self.results)), "rewind"), behaviour_scores(self.cards))
-        with whole_file(self.out) as temporary:
-            temporary.write_text(page, encoding="utf-8")
-        print(f"wrote {self.out}")
 
 
 @dataclass

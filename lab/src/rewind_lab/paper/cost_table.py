@@ -1,4 +1,4 @@
-"""Table 5: what sampling costs, measured side by side in one engine (`rewind bench train`)."""
+"""TableDefinition 5: what sampling costs, measured side by side in one engine (`rewind bench train`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewind.progress import say
 from rewind_lab.bench.train import VARIANTS, BenchTrain
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.costs import ON_CPU, ON_GPU
-from rewind_lab.paper.definitions import Table
+from rewind_lab.paper.definitions import TableDefinition
 
 COMPILING = 15.0  # seconds for each variant
 
@@ -19,7 +19,7 @@ def cost_path(out: Path) -> Path:
     return out / "cost.json"
 
 
-def cost_done(definition: Table, out: Path) -> bool:
+def cost_done(definition: TableDefinition, out: Path) -> bool:
     """Whether all numbers of runs were measured."""
     path = cost_path(out)
     if not path.exists():
@@ -28,7 +28,7 @@ def cost_done(definition: Table, out: Path) -> bool:
     return all(str(runs) in figures["by_runs"] for runs in _runs(definition, figures["device"]))
 
 
-def measure_cost(definition: Table, out: Path, deadline: Deadline, device: str) -> None:
+def measure_cost(definition: TableDefinition, out: Path, deadline: Deadline, device: str) -> None:
     """Measure unless it was, and unless there is no time for it."""
     if cost_done(definition, out):
         return
@@ -41,7 +41,7 @@ def measure_cost(definition: Table, out: Path, deadline: Deadline, device: str) 
     bench.run()
 
 
-def _runs(definition: Table, device: str) -> tuple[int, ...]:
+def _runs(definition: TableDefinition, device: str) -> tuple[int, ...]:
     """On a CPU one run uses all cores: there is nothing to pack."""
     return (1,) if device.startswith("cpu") else tuple(definition.more["runs"])
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from statistics import median
 
 from rewind.evaluation.protocol import LAST, evaluation_steps
-from rewind_lab.paper.index import Group, Index
-from rewind_lab.paper.specs import RunSpec
+from rewind.run_spec import RunSpec
+from rewind_lab.paper.index import FinishedGroup, Index
 
 START = 30.0  # seconds: data onto the device, compilation, first environments
 
@@ -86,13 +86,13 @@ class Estimate:
         """Of the evaluations after it; on a CPU there are none."""
         return 0.0 if self.kind == "cpu" else min(evaluations, LAST) * _play(suite, episodes, self.cores)
 
-    def _training_ratio(self, group: Group) -> float | None:
+    def _training_ratio(self, group: FinishedGroup) -> float | None:
         if group.seconds_per_update is None:
             return None
         guess = self._guess_training(group.algorithm, group.steps, group.runs)
         return group.seconds_per_update * group.runs * group.steps / guess
 
-    def _rest_ratio(self, group: Group) -> float | None:
+    def _rest_ratio(self, group: FinishedGroup) -> float | None:
         if group.seconds_per_update is None:
             return None
         training = group.seconds_per_update * group.runs * group.steps
@@ -106,7 +106,9 @@ def _play(suite: str, episodes: int, cores: int) -> float:
     return steps * (POLICY_CALL + episodes * each / 1e6 / cores)
 
 
-def _ratios(groups: Iterable[Group], ratio: Callable[[Group], float | None]) -> Callable[[tuple[str, str]], float]:
+def _ratios(
+    groups: Iterable[FinishedGroup], ratio: Callable[[FinishedGroup], float | None]
+) -> Callable[[tuple[str, str]], float]:
     """By how much to multiply a guess: the median over groups of that suite and algorithm, or over all, or 1."""
     found: dict[tuple[str, str], list[float]] = {}
     for group in groups:

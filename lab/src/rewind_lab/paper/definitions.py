@@ -14,9 +14,9 @@ from typing import Any
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory import PRIORITIES
+from rewind.run_spec import RunSpec, canonical
 from rewind_lab.paper.datasets import Data, data_names
 from rewind_lab.paper.published import SUITES
-from rewind_lab.paper.specs import RunSpec, canonical
 
 ALGORITHMS = ("td3_bc", "iql", "edac", "bc")
 SAMPLERS = ("baseline", "tr", *PRIORITIES)
@@ -51,7 +51,7 @@ class Defaults:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableDefinition:
     """A table or figure.
 
     kind: runs, or cost: nothing is trained, `rewind bench train` is run
@@ -85,9 +85,9 @@ class Definitions:
     """All tables, in the order of the work."""
 
     defaults: Defaults
-    tables: Mapping[str, Table]
+    tables: Mapping[str, TableDefinition]
 
-    def chosen(self, names: Sequence[str] = ()) -> list[Table]:
+    def chosen(self, names: Sequence[str] = ()) -> list[TableDefinition]:
         """The tables of these names in the order of the work; no names: all."""
         for name in names:
             if name not in self.tables:
@@ -121,7 +121,7 @@ class Definitions:
             found += meant
         return list(dict.fromkeys(found))
 
-    def _runs(self, table: Table, choice: Choice) -> Iterator[RunSpec]:
+    def _runs(self, table: TableDefinition, choice: Choice) -> Iterator[RunSpec]:
         """Each run once, in order."""
         seen: set[RunSpec] = set()
         for part in self._parts(table):
@@ -130,7 +130,7 @@ class Definitions:
                     seen.add(spec)
                     yield spec
 
-    def _parts(self, table: Table) -> list[Part]:
+    def _parts(self, table: TableDefinition) -> list[Part]:
         included = [part for name in table.includes for part in self._parts(self.tables[name])]
         return [*included, *table.parts]
 
@@ -215,11 +215,11 @@ def _definitions(content: dict[str, Any]) -> Definitions:
     return Definitions(defaults, tables)
 
 
-def _table(name: str, content: dict[str, Any]) -> Table:
+def _table(name: str, content: dict[str, Any]) -> TableDefinition:
     parts = tuple(_part(name, part) for part in content.pop("parts", ()))
     own = {key: content.pop(key) for key in ("title", "includes", "published", "kind") if key in content}
     own = {key: tuple(value) if isinstance(value, list) else value for key, value in own.items()}
-    return Table(name, own.pop("title", name), parts, more=content, **own)
+    return TableDefinition(name, own.pop("title", name), parts, more=content, **own)
 
 
 def _part(table: str, content: dict[str, Any]) -> Part:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rewind.errors import DataError
+from rewind.evaluation.rows import Row, kernels_of, read_jsonl
 from rewind.files import write_json
-from rewind_lab.paper.results import Row, group_files, kernels_of, read_jsonl, read_rows
+from rewind_lab.paper.results import group_files, read_rows
 
 
 @dataclass(frozen=True)
-class Group:
+class FinishedGroup:
     """A finished group: what it was, and its cost."""
 
     group: str
@@ -37,7 +38,7 @@ class Index:
     """runs: of each finished run, the group it was trained in."""
 
     runs: dict[str, str] = field(default_factory=dict)
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, FinishedGroup] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -54,7 +55,7 @@ def index_of(rows: Iterable[Row]) -> Index:
         evaluations.setdefault(name, set()).add(row["step"])
         data.setdefault(name, {})[row["dataset"]] = row["data_fingerprint"]
         index.runs.setdefault(row["run"], name)
-        index.groups[name] = Group(
+        index.groups[name] = FinishedGroup(
             name, data[name], row["suite"], row["algorithm"], row["runs_together"], row["steps"],
             len(evaluations[name]), row["episodes"], row["seconds_per_update"], row["group_seconds"], row["device"],
             row["finished"], kernels_of(row),
@@ -70,7 +71,7 @@ def read_index(folder: Path) -> Index:
     new = index_of(row for each in group_files(folder) for row in read_jsonl(each))
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        groups = {name: Group(group=name, **_as_now(group)) for name, group in saved["groups"].items()}
+        groups = {name: FinishedGroup(group=name, **_as_now(group)) for name, group in saved["groups"].items()}
         return Index(new.runs | saved["runs"], new.groups | groups)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{path} is damaged ({error}); `rewind paper collect` writes it again") from error

@@ -16,9 +16,11 @@ from rewind.cli.train_job import find_environment
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, RewindError
 from rewind.evaluation import evaluation_steps
+from rewind.evaluation.rows import Row
 from rewind.evaluation.scoring import Scorer
 from rewind.files import read_json, write_json
 from rewind.progress import say
+from rewind.run_spec import RunSpec
 from rewind.training import Options, Run, Sampler, Stopped, bound_targets, make_runs
 from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
@@ -28,8 +30,6 @@ from rewind.training.train import Ahead, find_device, group_folder, train_ahead
 from rewind_lab.paper.ahead import GroupAhead, Leftover
 from rewind_lab.paper.clock import Clock, Deadline
 from rewind_lab.paper.packing import datasets_of
-from rewind_lab.paper.results import Row
-from rewind_lab.paper.specs import RunSpec
 from rewind_lab.paper.work import TRAINED, is_trained, read_work, write_work
 
 LOG_EVERY = 10_000

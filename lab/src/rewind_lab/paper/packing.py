@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from rewind.run_spec import RunSpec
 from rewind_lab.paper.costs import Estimate
-from rewind_lab.paper.specs import RunSpec
 
 Group = list[RunSpec]
 

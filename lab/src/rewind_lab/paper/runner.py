@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rewind.errors import RewindError
+from rewind.evaluation.rows import Row, write_jsonl
 from rewind.progress import say
+from rewind.run_spec import RunSpec, group_name
 from rewind.training import Stopped
 from rewind_lab.paper.ahead import GroupAhead
 from rewind_lab.paper.clock import Deadline
@@ -17,8 +19,6 @@ from rewind_lab.paper.costs import Estimate
 from rewind_lab.paper.index import Index, index_of, read_index
 from rewind_lab.paper.job import JobOptions, check_datasets, train_group_ahead
 from rewind_lab.paper.packing import Group, datasets_of, next_group
-from rewind_lab.paper.results import Row, write_jsonl
-from rewind_lab.paper.specs import RunSpec, group_name
 from rewind_lab.paper.work import begun, forget_work, is_trained, only_runner, work_folder
 
 MOST_BEHIND = 2  # groups whose last evaluations are played while the next one is trained

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewind.run_spec import RunSpec
 from rewind.table import table
 from rewind_lab.paper.cost_table import cost_done
 from rewind_lab.paper.costs import Estimate
 from rewind_lab.paper.definitions import Definitions, in_order
 from rewind_lab.paper.index import Index, read_index
 from rewind_lab.paper.packing import datasets_of, pack
-from rewind_lab.paper.specs import RunSpec
 from rewind_lab.paper.work import begun, is_trained, work_folder
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rewind.files import read_json, write_json
 from rewind.locks import only_one
-from rewind_lab.paper.specs import RunSpec, from_record, group_name
+from rewind.run_spec import RunSpec, from_record, group_name
 
 TRAINED = "trained.json"
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rewind.arrays import Array
 from rewind.data.catalogue import known_entry
 from rewind.data.published import published as published_data
 from rewind.errors import DataError
 from rewind.files import read_json
+from rewind.report.methods import ALGORITHMS, LABELS, Method
+from rewind.report.runs import Protocol
 from rewind.statistics import deviation
 from rewind_lab.paper.definitions import Choice, load_definitions
 from rewind_lab.paper.published import Printed
 from rewind_lab.paper.report.comparisons import printed
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, Method, method_of
-from rewind_lab.paper.report.runs import Array, Protocol, Results
+from rewind_lab.paper.report.methods import method_of
+from rewind_lab.paper.report.results import PaperResults
 
 HEAD = """# Rebuilt data, tried
 
@@ -30,7 +33,7 @@ Written by `rewind paper beside`, from `lab/results/paper`{devices}.
 """
 
 
-def beside(results: Results, behaviour: dict[str, float], table: str = "rebuilt") -> str:
+def beside(results: PaperResults, behaviour: dict[str, float], table: str = "rebuilt") -> str:
     """The page: every variant of a table of the definitions, whether it was run or not.
 
     behaviour: the mean score of rebuilt sets, by name
@@ -45,7 +48,7 @@ def beside(results: Results, behaviour: dict[str, float], table: str = "rebuilt"
     return HEAD.format(devices=f", trained on: {', '.join(devices)}" if devices else "") + "\n".join(lines) + "\n"
 
 
-def _line(results: Results, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:
+def _line(results: PaperResults, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:
     theirs = known_entry(dataset)
     assert theirs is not None, f"{dataset} is rebuilt after a set of the catalogue"
     columns = {method_of(column, dataset): column for column in ("weighted", "tr", "baseline")}

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from rewind.arrays import Array
 from rewind.report.document import Cell, Line, Table
+from rewind.report.methods import LABELS, Method, short
+from rewind.report.runs import FinishedRun, scores_of
 from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
-from rewind_lab.paper.definitions import Choice, Definitions, load_definitions
-from rewind_lab.paper.definitions import Table as Definition
+from rewind_lab.paper.definitions import Choice, Definitions, TableDefinition, load_definitions
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS
-from rewind_lab.paper.report.methods import LABELS, Method, paper_sets, short
-from rewind_lab.paper.report.runs import Array, Results, Run, scores_of
+from rewind_lab.paper.report.methods import paper_sets
+from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.report.summary import told
 from rewind_lab.paper.report.variants import Variant, described, differing, name_of, order
 
@@ -31,7 +33,7 @@ RULE = (
 )
 
 
-def beyond_tables(results: Results) -> list[Table]:
+def beyond_tables(results: PaperResults) -> list[Table]:
     """The definitions without numbers of the paper's, those that have runs."""
     definitions = load_definitions()
     asked = [table for table in definitions.tables.values() if table.parts and not table.published and not table.more]
@@ -40,12 +42,12 @@ def beyond_tables(results: Results) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def _table(definitions: Definitions, definition: Definition, results: Results) -> Table | None:
+def _table(definitions: Definitions, definition: TableDefinition, results: PaperResults) -> Table | None:
     choice = Choice([definition.name], results.data, steps=results.protocol.steps)
     specs = definitions.wanted(choice)[definition.name]
     full = {spec: described(spec) for spec in specs}
     names = differing(full)
-    runs: dict[tuple[str, Variant], list[Run]] = {}
+    runs: dict[tuple[str, Variant], list[FinishedRun]] = {}
     for spec, values in full.items():
         own = tuple((name, values[name]) for name in names if name in values)
         found = runs.setdefault((spec.dataset, own), [])
@@ -94,7 +96,7 @@ def _values(scores: Scores, name: str) -> dict[str, set[Any]]:
     return values
 
 
-def fixed_beta_table(definitions: Definitions, results: Results) -> Table | None:
+def fixed_beta_table(definitions: Definitions, results: PaperResults) -> Table | None:
     """One beta for all data sets, between what the paper has."""
     definition = definitions.tables["fixed_beta"]
     fixed = [float(beta) for part in definition.parts for beta in part.betas]

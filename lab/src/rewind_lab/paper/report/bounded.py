@@ -8,14 +8,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from rewind.report.document import Cell, Line, Table
+from rewind.report.methods import ALGORITHMS, LABELS, short
+from rewind.report.runs import FinishedRun, Protocol
+from rewind.report.stability import critic_known, diverged
 from rewind.statistics import bootstrap, difference, mean
 from rewind_lab.paper.report import one_set
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, fewer
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, SUITES, short
+from rewind_lab.paper.report.methods import SUITES
 from rewind_lab.paper.report.one_set import Scores, enough, without_one
-from rewind_lab.paper.report.runs import Protocol, Results, Run
-from rewind_lab.paper.report.stability import critic_known, diverged
+from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.report.summary import sets_of
 from rewind_lab.paper.report.variants import without_bounds
 
@@ -41,7 +43,7 @@ class Both(NamedTuple):
         return Both(*({name: scores[name] for name in sets if name in scores} for scores in self))
 
 
-def bounded_tables(results: Results) -> list[Table]:
+def bounded_tables(results: PaperResults) -> list[Table]:
     """For each algorithm and suite with runs both ways."""
     held = bounded_results(results)
     if held is None:
@@ -51,15 +53,15 @@ def bounded_tables(results: Results) -> list[Table]:
     ]
 
 
-def bounded_results(results: Results) -> Results | None:
+def bounded_results(results: PaperResults) -> PaperResults | None:
     """The bounded runs, as if their protocol were the usual one: what compares runs of a protocol compares these."""
     runs = _bounded(results)
-    return Results([replace(run, protocol=results.protocol) for run in runs], results.data) if runs else None
+    return PaperResults([replace(run, protocol=results.protocol) for run in runs], results.data) if runs else None
 
 
-def _bounded(results: Results) -> list[Run]:
+def _bounded(results: PaperResults) -> list[FinishedRun]:
     """The runs that nothing but bounds sets apart; of several bounds on a data set those that most runs have."""
-    found: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    found: dict[tuple[str, str], dict[str, list[FinishedRun]]] = {}
     for run in results.others:
         if _only_bounded(run.protocol, results.protocol):
             bounds = found.setdefault((run.dataset, run.algorithm), {})
@@ -73,7 +75,7 @@ def _only_bounded(protocol: Protocol, standard: Protocol) -> bool:
     return bounded and bare == standard and rest == json.loads(standard.settings)
 
 
-def _tables(results: Results, held: Results, algorithm: str, suite: str) -> list[Table]:
+def _tables(results: PaperResults, held: PaperResults, algorithm: str, suite: str) -> list[Table]:
     """What there is both ways, and what one data set makes of it; nothing where only the baseline has runs."""
     sets = sets_of(results, suite)
     found = {name: _both(results, held, algorithm, name, sets) for name in LABELS if name != "auto"}
@@ -102,7 +104,7 @@ def _tables(results: Results, held: Results, algorithm: str, suite: str) -> list
     return tables
 
 
-def _both(results: Results, held: Results, algorithm: str, name: str, sets: Sequence[str]) -> Both:
+def _both(results: PaperResults, held: PaperResults, algorithm: str, name: str, sets: Sequence[str]) -> Both:
     """On the data sets with enough runs both ways."""
     found = Both(*(enough(each, algorithm, name, sets) for each in (results, held)))
     return found.on([each for each in found.free if each in found.held])
@@ -116,6 +118,6 @@ def _cells(own: Both, baseline: Both | None, lacking: str) -> list[Cell]:
     return [*cells, Cell(points(bootstrap(difference, [*own.held.values()], [*own.free.values()])))]
 
 
-def _diverged(results: Results, algorithm: str, name: str, sets: Sequence[str]) -> Cell:
+def _diverged(results: PaperResults, algorithm: str, name: str, sets: Sequence[str]) -> Cell:
     known = [run for dataset in sets for run in results.of(dataset, algorithm, name) if critic_known(run)]
     return Cell(f"{sum(map(diverged, known))} of {len(known)}") if known else Cell(kind="missing")

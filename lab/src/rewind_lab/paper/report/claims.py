@@ -12,6 +12,7 @@ from typing import Any
 
 from rewind.errors import unknown_name
 from rewind.report.document import Cell, Interval, Line, Table
+from rewind.report.methods import ALGORITHMS, LABELS
 from rewind.statistics import Estimate
 from rewind_lab.paper.report.comparisons import (
     LEAST_RUNS,
@@ -23,8 +24,8 @@ from rewind_lab.paper.report.comparisons import (
     verdict,
 )
 from rewind_lab.paper.report.cost import Cost, overhead, paper_overhead
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, paper_sets
-from rewind_lab.paper.report.runs import Results
+from rewind_lab.paper.report.methods import paper_sets
+from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
     "A claim says that one method scores more than another on some data sets. Its number is the difference of their "
@@ -95,7 +96,7 @@ def _family(name: str) -> str:
     return f"{name.replace('_', ' ').capitalize()} priorities"
 
 
-def judge(results: Results, cost: Cost | None) -> list[Finding]:
+def judge(results: PaperResults, cost: Cost | None) -> list[Finding]:
     """All claims; an algorithm that has no runs at all is left out unless it is the claim's first."""
     findings = []
     for claim in load_claims():

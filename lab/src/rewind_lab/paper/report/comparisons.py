@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from rewind.arrays import Array
+from rewind.report.methods import Method
 from rewind.statistics import Estimate, Sample, bootstrap, deviation, mean
 from rewind_lab.paper.published import Printed, published, slips
-from rewind_lab.paper.report.methods import Method, method_of
-from rewind_lab.paper.report.runs import Array, Results
+from rewind_lab.paper.report.methods import method_of
+from rewind_lab.paper.report.results import PaperResults
 
 Column = str | Method  # a name of the paper's, or what it has no name for
 
@@ -94,7 +96,7 @@ class Question:
     best: bool = False
     least: int = field(default=LEAST_RUNS)
 
-    def ask(self, results: Results) -> Contrast:
+    def ask(self, results: PaperResults) -> Contrast:
         used = [name for name in self.datasets if self._has_runs(results, name)]
         wanted = [name for name in self.datasets if results.here(name) is not None]
         if not used:
@@ -105,7 +107,7 @@ class Question:
         ]
         return Contrast(wanted, used, bootstrap(self._figure, *samples), self.of_paper(used))
 
-    def _has_runs(self, results: Results, name: str) -> bool:
+    def _has_runs(self, results: PaperResults, name: str) -> bool:
         here = results.here(name)
         return all(
             len(results.scores(here, self.algorithm, method)) >= self.least for method in (*self.ones, *self.others)

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 from rewind.data.catalogue import catalogue
 from rewind.report.document import Bar, Bars, Cell, Line, Table
+from rewind.report.methods import LABELS, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.definitions import load_definitions
 from rewind_lab.paper.report.claims import points, signed
 from rewind_lab.paper.report.comparisons import Contrast, Question, direction, effect
-from rewind_lab.paper.report.methods import LABELS, paper_sets, short
-from rewind_lab.paper.report.runs import Results
+from rewind_lab.paper.report.methods import paper_sets
+from rewind_lab.paper.report.results import PaperResults
 
 MARKS = {"yes": "helps", "no": "hurts", "-": "neither"}
 
 
-def figure_3(results: Results, algorithm: str = "td3_bc") -> list[Bars]:
+def figure_3(results: PaperResults, algorithm: str = "td3_bc") -> list[Bars]:
     """A panel for each sampler of the figure, a bar for each data set; clipped as in the paper."""
     table = load_definitions().tables["figure_3"]
     clip = float(table.more["clip"])
@@ -27,7 +28,7 @@ def figure_3(results: Results, algorithm: str = "td3_bc") -> list[Bars]:
     ]
 
 
-def _bar(results: Results, algorithm: str, sampler: str, name: str) -> Bar:
+def _bar(results: PaperResults, algorithm: str, sampler: str, name: str) -> Bar:
     contrast = Question(algorithm, [sampler], ["baseline"], [name], least=1).ask(results)
     kind = direction(contrast.ours, contrast.paper)
     value, low, high = _floats(contrast.ours)
@@ -70,7 +71,7 @@ def directions_table(panels: Sequence[Bars]) -> Table:
 # Table 4
 
 
-def table_4(results: Results) -> tuple[str, Table]:
+def table_4(results: PaperResults) -> tuple[str, Table]:
     """The rule of the definition, and what it gives: ours, and what the paper prints."""
     definition = load_definitions().tables["4"]
     rows, columns = definition.more["rows"], definition.more["columns"]
@@ -91,7 +92,7 @@ def _label(sampler: str) -> str:
     return LABELS[sampler]
 
 
-def _asked(results: Results, samplers: Sequence[str], where: Sequence[str]) -> Contrast:
+def _asked(results: PaperResults, samplers: Sequence[str], where: Sequence[str]) -> Contrast:
     names = [name for name in paper_sets() if name in where or catalogue()[name].suite in where]
     return Question("td3_bc", samplers, ["baseline"], names).ask(results)
 

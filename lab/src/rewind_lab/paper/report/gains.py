@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from rewind.report.document import Block, Cell, Line, Table
+from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind_lab.paper.definitions import load_definitions
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction, fewer
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, Method, paper_sets
-from rewind_lab.paper.report.runs import Results
+from rewind_lab.paper.report.methods import paper_sets
+from rewind_lab.paper.report.results import PaperResults
 
 KINDS = {
     "AntMaze": ("antmaze-*",),
@@ -26,14 +27,14 @@ RULE = (
 )
 
 
-def gains(results: Results) -> list[Block]:
+def gains(results: PaperResults) -> list[Block]:
     """The rule, and a table for each algorithm with runs to compare."""
     found = [_table(results, algorithm) for algorithm in results.algorithms]
     tables: list[Block] = [table for table in found if table is not None]
     return [RULE, *(tables or ["No method has enough runs yet."])]
 
 
-def _table(results: Results, algorithm: str) -> Table | None:
+def _table(results: PaperResults, algorithm: str) -> Table | None:
     found = {label: _contrasts(results, algorithm, method) for label, method in compared_methods().items()}
     most = {kind: max(len(each[kind].used) for each in found.values()) for kind in KINDS}
     kinds = [kind for kind in KINDS if most[kind]]
@@ -53,7 +54,7 @@ def compared_methods() -> dict[str, Column]:
     return named | {method.label: method for method in fixed}
 
 
-def _contrasts(results: Results, algorithm: str, method: Column) -> dict[str, Contrast]:
+def _contrasts(results: PaperResults, algorithm: str, method: Column) -> dict[str, Contrast]:
     return {
         kind: Question(algorithm, [method], ["baseline"], chosen(patterns, list(paper_sets()))).ask(results)
         for kind, patterns in KINDS.items()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Fold, Line, Table
+from rewind.report.methods import ALGORITHMS, short
 from rewind.statistics import bootstrap, difference
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, LEAST_SETS, Column
 from rewind_lab.paper.report.gains import compared_methods
-from rewind_lab.paper.report.methods import ALGORITHMS, SUITES, short
-from rewind_lab.paper.report.runs import Array, Results
+from rewind_lab.paper.report.methods import SUITES
+from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.report.summary import sets_of
 
 RULE = (
@@ -23,14 +25,14 @@ COLUMNS = ["Difference", "Data sets", "All", "Lowest without one", "left out", "
 Scores = Mapping[str, Array]  # by data set
 
 
-def one_set(results: Results) -> list[Block]:
+def one_set(results: PaperResults) -> list[Block]:
     """Methods over the baseline, for each algorithm and suite with enough data sets."""
     found = [_table(results, algorithm, suite) for algorithm in results.algorithms for suite in SUITES]
     tables = [table for table in found if table is not None]
     return [Fold("What one data set makes of it", [RULE, *tables])] if tables else []
 
 
-def _table(results: Results, algorithm: str, suite: str) -> Table | None:
+def _table(results: PaperResults, algorithm: str, suite: str) -> Table | None:
     sets = sets_of(results, suite)
     baseline = enough(results, algorithm, "baseline", sets)
     lines = [
@@ -42,7 +44,7 @@ def _table(results: Results, algorithm: str, suite: str) -> Table | None:
     return Table(title, COLUMNS, shown) if shown else None
 
 
-def enough(results: Results, algorithm: str, method: Column, sets: Sequence[str]) -> Scores:
+def enough(results: PaperResults, algorithm: str, method: Column, sets: Sequence[str]) -> Scores:
     """A method's scores on the data sets where it has enough runs."""
     found = {name: results.scores(name, algorithm, method) for name in sets}
     return {name: scores for name, scores in found.items() if len(scores) >= LEAST_RUNS}

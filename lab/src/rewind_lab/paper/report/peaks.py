@@ -6,16 +6,18 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Line, Table
+from rewind.report.methods import ALGORITHMS, LABELS
+from rewind.report.runs import FinishedRun
+from rewind.report.stability import NEIGHBOURS, best
 from rewind.statistics import bootstrap, difference, mean
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, fewer
 from rewind_lab.paper.report.gains import compared_methods
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, SUITES
-from rewind_lab.paper.report.runs import Array, Results, Run
+from rewind_lab.paper.report.methods import SUITES
+from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.report.summary import sets_of
-
-NEIGHBOURS = 3  # evaluations whose mean counts: one alone may be luck
 
 RULE = (
     f"Best on the way: a run's highest mean of {NEIGHBOURS} evaluations in a row before its end. Where a method gains "
@@ -25,29 +27,21 @@ RULE = (
     "to the baseline on the same sets with a 95% bootstrap interval."
 )
 
-Runs = list[Run]  # of one method on one data set
+Runs = list[FinishedRun]  # of one method on one data set
 
 
-def best(run: Run) -> float:
-    """On the way; minus infinity where there are too few evaluations, or none that is a number."""
-    before = run.curve[1][:-1]
-    if len(before) < NEIGHBOURS:
-        return -np.inf
-    return float(np.nanmax(np.convolve(before, np.full(NEIGHBOURS, 1 / NEIGHBOURS), "valid"), initial=-np.inf))
-
-
-def end(run: Run) -> float:
+def end(run: FinishedRun) -> float:
     return run.score
 
 
-def peaks(results: Results) -> list[Block]:
+def peaks(results: PaperResults) -> list[Block]:
     """The rule and a table for each suite and algorithm whose runs have a way to look at."""
     found = [_table(results, algorithm, suite) for algorithm in results.algorithms for suite in SUITES]
     tables = [table for table in found if table is not None]
     return [RULE, *tables] if tables else []
 
 
-def _table(results: Results, algorithm: str, suite: str) -> Table | None:
+def _table(results: PaperResults, algorithm: str, suite: str) -> Table | None:
     """None where nothing can be held against the baseline."""
     names = sets_of(results, suite)
     baseline = {name: runs for name in names if (runs := _enough(results, name, algorithm, "baseline"))}
@@ -67,13 +61,13 @@ def _table(results: Results, algorithm: str, suite: str) -> Table | None:
     return Table(title, ["Method", "Best on the way", "over the baseline", "At the end", "over the baseline"], lines)
 
 
-def _enough(results: Results, dataset: str, algorithm: str, name: Column) -> Runs:
+def _enough(results: PaperResults, dataset: str, algorithm: str, name: Column) -> Runs:
     """Runs with a best and an end; none where they are too few."""
     runs = [run for run in results.of(dataset, algorithm, name) if np.isfinite(best(run)) and np.isfinite(run.score)]
     return runs if len(runs) >= LEAST_RUNS else []
 
 
-def _samples(runs: dict[str, Runs], of: Callable[[Run], float]) -> list[Array]:
+def _samples(runs: dict[str, Runs], of: Callable[[FinishedRun], float]) -> list[Array]:
     return [np.array([of(run) for run in own]) for own in runs.values()]
 
 

@@ -1,17 +1,18 @@
-"""Over whole suites: means, interquartile means, probability of improvement; profiles and curves for the charts."""
+"""Over whole suites: means, interquartile means, probability of improvement; performance profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rewind.data.catalogue import catalogue
+from rewind.report.curves import RESAMPLES, series
 from rewind.report.document import Cell, Interval, Line, Table
+from rewind.report.methods import ALGORITHMS, LABELS
 from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mean, profile
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, SUITES, method_of, paper_sets, short
-from rewind_lab.paper.report.runs import Array, Results
+from rewind_lab.paper.report.methods import SUITES, paper_sets
+from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
     "Interquartile mean: of the middle half of all runs, each data set weighing the same. Probability of improvement: "
@@ -24,22 +25,21 @@ UNEQUAL = (
     "Not every method has runs on the same data sets yet (see their numbers): there, means and profiles of two methods "
     "do not compare, only how often each beats the baseline does."
 )
-RESAMPLES = 2000  # for charts: hundreds of intervals, of which nobody reads the last digit
 
 
-def sets_of(results: Results, suite: str) -> list[str]:
+def sets_of(results: PaperResults, suite: str) -> list[str]:
     """The suite's data sets as these results call them."""
     names = [results.here(name) for name in paper_sets() if catalogue()[name].suite == suite]
     return [name for name in names if name is not None]
 
 
-def samples(results: Results, suite: str, algorithm: str, method: str) -> tuple[list[str], Sample]:
+def samples(results: PaperResults, suite: str, algorithm: str, method: str) -> tuple[list[str], Sample]:
     """The suite's data sets that have runs, and their scores."""
     names = [name for name in sets_of(results, suite) if len(results.scores(name, algorithm, method))]
     return names, [results.scores(name, algorithm, method) for name in names]
 
 
-def suite_tables(results: Results) -> list[Table]:
+def suite_tables(results: PaperResults) -> list[Table]:
     """One for each suite and algorithm that has runs."""
     tables = []
     for suite in SUITES:
@@ -52,7 +52,7 @@ def suite_tables(results: Results) -> list[Table]:
     return tables
 
 
-def unequal(results: Results) -> list[str]:
+def unequal(results: PaperResults) -> list[str]:
     """A warning where methods of one suite and algorithm are summed up over different data sets."""
     for suite in SUITES:
         for algorithm in results.algorithms:
@@ -62,7 +62,7 @@ def unequal(results: Results) -> list[str]:
     return []
 
 
-def _line(results: Results, suite: str, algorithm: str, method: str) -> Line | None:
+def _line(results: PaperResults, suite: str, algorithm: str, method: str) -> Line | None:
     names, tasks = samples(results, suite, algorithm, method)
     if not names:
         return None
@@ -89,44 +89,8 @@ def _around_half(estimate: Estimate) -> Interval:
     return Interval(float(estimate.value) - 0.5, low, high, None, 0.5)
 
 
-# For the charts: {first selector: {algorithm: [series]}}
-
-
-def curves(results: Results) -> dict[str, Any]:
-    """Scores against steps for each data set and algorithm, a series for each method."""
-    found: dict[str, dict[str, list[Any]]] = {}
-    for dataset in results.datasets:
-        for algorithm in results.algorithms:
-            methods = {method.label: method for method in results.methods(dataset, algorithm)}
-            weighted = method_of("weighted", dataset)
-            if weighted is not None and len(results.scores(dataset, algorithm, "weighted")):
-                methods[LABELS["weighted"]] = weighted  # the same runs by the paper's name
-            series = [
-                curve(label, [run.curve for run in results.of(dataset, algorithm, method)])
-                for label, method in methods.items()
-            ]
-            drawn = [one for one in series if one is not None]
-            if drawn:
-                found.setdefault(dataset, {})[algorithm] = drawn
-    return found
-
-
-def curve(label: str, curves: Sequence[tuple[Array, Array]]) -> dict[str, Any] | None:
-    """Mean over the runs at the steps that all of them were evaluated at, and its interval; of broken runs, nothing.
-
-    curves: for each run its steps and its values there
-    """
-    steps = sorted(set.intersection(*(set(own.tolist()) for own, _ in curves)))
-    values = np.array([scores[np.isin(own, steps)] for own, scores in curves])  # (runs, steps)
-    values = values[np.isfinite(values).all(axis=1)]
-    if not values.size:
-        return None
-    found = bootstrap(lambda sample: sample[0].mean(axis=-2), [values], resamples=RESAMPLES)
-    return _series(label, steps, found, len(values))
-
-
-def profiles(results: Results) -> dict[str, Any]:
-    """Shares of runs above thresholds for each suite and algorithm."""
+def profiles(results: PaperResults) -> dict[str, dict[str, list[Any]]]:
+    """Shares of runs above thresholds for each suite and algorithm, for a chart."""
     found: dict[str, dict[str, list[Any]]] = {}
     for suite in SUITES:
         for algorithm in results.algorithms:
@@ -142,7 +106,7 @@ def _profiles(tasks: dict[str, Sample]) -> list[Any]:
     above = np.ceil(10 * float(scores.max())) / 10  # not below the best run, so that every profile ends at 0
     thresholds = np.linspace(min(0.0, float(scores.min())), above, 51).round(1)
     return [
-        _series(
+        series(
             LABELS[method],
             thresholds.tolist(),
             bootstrap(lambda own: profile(own, thresholds), sample, resamples=RESAMPLES),
@@ -150,19 +114,3 @@ def _profiles(tasks: dict[str, Sample]) -> list[Any]:
         )
         for method, sample in tasks.items()
     ]
-
-
-def _series(label: str, x: Sequence[float], estimate: Estimate, runs: int) -> dict[str, Any]:
-    nothing = [None] * len(x)
-    low, high = (nothing if bound is None else _plain(bound) for bound in estimate[1:])
-    return {"label": label, "x": list(x), "y": _plain(estimate.value), "low": low, "high": high, "runs": runs}
-
-
-def _plain(values: Any) -> list[float | None]:
-    """JSON has no NaN; five digits are more than anyone can see."""
-    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]
-
-
-def names_of(results: Results) -> dict[str, str]:
-    """What the selectors show for what they choose."""
-    return {**{name: short(name) for name in results.datasets}, **ALGORITHMS, **SUITES}

@@ -8,12 +8,13 @@ import numpy as np
 
 from rewind.data.catalogue import catalogue
 from rewind.report.document import Block, Cell, Fold, Line, Table
+from rewind.report.methods import ALGORITHMS, LABELS, short
 from rewind.statistics import deviation
 from rewind_lab.paper.published import SUITES as SUITE_ROWS
 from rewind_lab.paper.published import Printed, published, slips
 from rewind_lab.paper.report.comparisons import NEAR, agreement, compared, squared_error, without_slip
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, SUITES, short
-from rewind_lab.paper.report.runs import Results
+from rewind_lab.paper.report.methods import SUITES
+from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
     "Each cell: our mean and standard deviation, with the number of runs, then the paper's. “=” agrees: the means "
@@ -33,7 +34,7 @@ TITLES = {
 OF_TOTALS = {"table_1": ("table_1_full",), "table_3": ("td3_bc", "iql")}  # where the rows behind the totals are
 
 
-def paper_tables(results: Results) -> list[Block]:
+def paper_tables(results: PaperResults) -> list[Block]:
     """All of them; the long ones by data set behind a line."""
     blocks: list[Block] = [RULE]
     for name, title in TITLES.items():
@@ -45,7 +46,7 @@ def paper_tables(results: Results) -> list[Block]:
     return blocks
 
 
-def paper_table(name: str, results: Results) -> Table:
+def paper_table(name: str, results: PaperResults) -> Table:
     """One table, ours beside the paper's."""
     if name == "table_3":
         return _table_3(results)
@@ -58,7 +59,7 @@ def paper_table(name: str, results: Results) -> Table:
     return Table(TITLES[name], ["Data set", *(_heading(column) for column in columns)], lines, _slips(name))
 
 
-def _table_3(results: Results) -> Table:
+def _table_3(results: PaperResults) -> Table:
     """As the paper prints it: agents and suites down, samplers across."""
     columns = _columns("table_3")
     samplers = list(dict.fromkeys(column.split(" ")[1] for column in columns))
@@ -88,11 +89,11 @@ def _heading(column: str) -> str:
     return ALGORITHMS[algorithm] if method == "baseline" else f"{ALGORITHMS[algorithm]} ({LABELS[method]})"
 
 
-def _line(name: str, row: str, columns: Sequence[str], results: Results) -> Line:
+def _line(name: str, row: str, columns: Sequence[str], results: PaperResults) -> Line:
     return Line(short(row), [_cell(name, row, column, results) for column in columns])
 
 
-def _cell(name: str, row: str, column: str, results: Results) -> Cell:
+def _cell(name: str, row: str, column: str, results: PaperResults) -> Cell:
     number = published(name)[row][column]
     theirs = None if number is None else without_slip(name, row, number)
     algorithm, method = column.split(" ")
@@ -112,7 +113,7 @@ def _told(number: Printed | None) -> str:
     return f"{number.mean:.1f}" if number.std is None else f"{number.mean:.1f} ± {number.std:.1f}"
 
 
-def _total(name: str, suite: str, column: str, results: Results) -> Cell:
+def _total(name: str, suite: str, column: str, results: PaperResults) -> Cell:
     """Of the data sets that have runs, in both; the paper's whole total where there are none."""
     algorithm, method = column.split(" ")
     rows = _rows_behind(name, suite, column)

@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from rewind.data.catalogue import known_entry
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS
-from rewind_lab.paper.specs import RunSpec
+from rewind.report.methods import ALGORITHMS, LABELS
+from rewind.run_spec import RunSpec
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 

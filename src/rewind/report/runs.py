@@ -1,4 +1,4 @@
-"""Runs from rows: what each is a run of, its curve, its score; and those that are compared with the paper."""
+"""Runs from rows: what each is a run of, its curve, its score; and which runs are compared."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.errors import DataError
 from rewind.evaluation.protocol import EVERY, LAST, scored_steps
+from rewind.evaluation.rows import Row
 from rewind.memory import PRIORITIES
+from rewind.report.methods import ALGORITHMS, LABELS, Method
+from rewind.run_spec import DEFAULT_BLOCK
 from rewind.table import text
-from rewind_lab.paper.datasets import Data
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, Method, method_of, name_here, paper_sets, source
-from rewind_lab.paper.results import Row
-from rewind_lab.paper.specs import DEFAULT_BLOCK
 
-Array = NDArray[Any]
 NOTHING: Array = np.empty(0)
 
 
@@ -38,7 +36,7 @@ class Protocol(NamedTuple):
     def against(self, standard: Protocol) -> str:
         """What is different, in words; nothing where nothing is."""
         settings = json.loads(self.settings)
-        told = {
+        words = {
             "steps": f"{self.steps:,} steps",
             "batch_size": f"batches of {self.batch_size}",
             "reuse": f"reuse {self.reuse}",
@@ -47,11 +45,11 @@ class Protocol(NamedTuple):
             "block": f"{self.block} steps planned at once",
             "settings": ", ".join(f"{name} {text(value)}" for name, value in settings.items()) or "default settings",
         }
-        return ", ".join(told[name] for name in self._fields if getattr(self, name) != getattr(standard, name))
+        return ", ".join(words[name] for name in self._fields if getattr(self, name) != getattr(standard, name))
 
 
 @dataclass(frozen=True)
-class Run:
+class FinishedRun:
     """One trained run."""
 
     dataset: str
@@ -84,15 +82,15 @@ class Run:
         return np.append(self.steps[~late], self.steps[-1]), np.append(self.scores[~late], self.scores[late].mean())
 
 
-def runs_of(rows: Iterable[Row]) -> list[Run]:
+def runs_of(rows: Iterable[Row]) -> list[FinishedRun]:
     """The runs of a table of results, in its order."""
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row["run"], []).append(row)
-    return [_run(sorted(own, key=lambda row: row["step"])) for own in grouped.values()]
+    return [_run(sorted(group, key=lambda row: row["step"])) for group in grouped.values()]
 
 
-def _run(rows: Sequence[Row]) -> Run:
+def _run(rows: Sequence[Row]) -> FinishedRun:
     last = rows[-1]
     sampler = last["sampler"]
     dynamic = sampler in PRIORITIES and PRIORITIES[sampler].dynamic
@@ -101,99 +99,93 @@ def _run(rows: Sequence[Row]) -> Run:
         last["block"] if dynamic else DEFAULT_BLOCK, last["settings"],
     )  # fmt: skip
     scores = [np.nan if row["score"] is None else row["score"] for row in rows]
-    return Run(
+    return FinishedRun(
         last["dataset"], last["suite"], last["algorithm"], Method(sampler, last["beta"]), protocol, last["seed"],
         np.array([row["step"] for row in rows]), np.array(scores, np.float64), all(row["alive"] for row in rows), last,
     )  # fmt: skip
 
 
 class Results:
-    """The runs that are compared: on the paper's data sets all of one protocol, the paper's where any run has it,
-    otherwise the commonest; on other data all there are.
+    """Finished runs, by data set, agent and method. What sets a run apart from others there is part of its method.
 
-    data: which of the paper's data sets are meant, D4RL's or the rebuilt ones; None: those with the most runs
-    compared: with the paper; if not, the paper's data sets are like any other
-    others: runs on the paper's data sets by other protocols
+    every: all runs by their ids
+    runs: those that are compared
     """
 
-    def __init__(self, runs: Sequence[Run], data: Data | None = None, compared: bool = True) -> None:
+    def __init__(self, runs: Sequence[FinishedRun]) -> None:
         if not runs:
             raise DataError("no finished runs: there is nothing to report")
-        known = [run for run in runs if compared and source(run.dataset) is not None]
-        other = [run for run in runs if not compared or source(run.dataset) is None]
         self.every = {run.row["run"]: run for run in runs}
-        self.sources = Counter(where for run in known if (where := source(run.dataset)) is not None)
-        self.data: Data = data or (self.sources.most_common(1)[0][0] if self.sources else "d4rl")
-        self.protocol = _standard(known or runs)
-        self.others = [run for run in known if run.protocol != self.protocol]
-        self.runs = [run for run in known if run.protocol == self.protocol] + _named_variants(other)
-        # Where the paper's beta is 1, TR stands in the weighted column; but not for an agent that nobody weighed.
-        self._weighted = {run.algorithm for run in self.runs if run.method.sampler == "tr" and 0 < run.method.beta < 1}
-        self._grouped: dict[tuple[str, str, Method], list[Run]] = {}
+        self.runs = self.compared(runs)
+        self._grouped: dict[tuple[str, str, Method], list[FinishedRun]] = {}
         for run in self.runs:
             self._grouped.setdefault((run.dataset, run.algorithm, run.method), []).append(run)
-        self._scores = {key: scores_of(own) for key, own in self._grouped.items()}
+        self._scores = {key: scores_of(group) for key, group in self._grouped.items()}
+
+    def compared(self, runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+        return named_variants(runs)
 
     @property
     def datasets(self) -> list[str]:
-        """Those of the paper in its order, then others by name."""
-        order = {name_here(name, data): place for place, name in enumerate(paper_sets()) for data in ("d4rl", "rewind")}
-        found = {run.dataset for run in self.runs}
-        return sorted(found, key=lambda name: (source(name) or "z", order.get(name, 0), name))
+        return sorted({run.dataset for run in self.runs})
 
     @property
     def algorithms(self) -> list[str]:
-        return [name for name in ALGORITHMS if any(run.algorithm == name for run in self.runs)]
+        there = {run.algorithm for run in self.runs}
+        return [*(name for name in ALGORITHMS if name in there), *sorted(there - ALGORITHMS.keys())]
 
     def methods(self, dataset: str, algorithm: str) -> list[Method]:
         """Those that have runs, in the paper's order."""
         order = {name: place for place, name in enumerate(LABELS)}
-        found = [method for name, agent, method in self._grouped if (name, agent) == (dataset, algorithm)]
-        return sorted(found, key=lambda method: (order.get(method.sampler, len(order)), -method.beta, method.variant))
+        there = [method for name, agent, method in self._grouped if (name, agent) == (dataset, algorithm)]
+        return sorted(there, key=lambda method: (order.get(method.sampler, len(order)), -method.beta, method.variant))
 
-    def of(self, dataset: str, algorithm: str, name: str | Method) -> list[Run]:
-        """A method's runs; `name` may be a column of the paper's tables."""
+    def labelled(self, dataset: str, algorithm: str) -> dict[str, Method]:
+        """The methods of a chart, by their labels."""
+        return {method.label: method for method in self.methods(dataset, algorithm)}
+
+    def columns(self, algorithm: str, datasets: Sequence[str]) -> dict[str, str | Method]:
+        """The methods of a table over several data sets, by their labels."""
+        return {label: method for name in datasets for label, method in self.labelled(name, algorithm).items()}
+
+    def method(self, dataset: str, algorithm: str, name: str | Method) -> Method | None:
+        """What a name means here; None where it means nothing."""
+        return name if isinstance(name, Method) else Method(name)
+
+    def of(self, dataset: str, algorithm: str, name: str | Method) -> list[FinishedRun]:
+        """A method's runs."""
         method = self.method(dataset, algorithm, name)
         return [] if method is None else self._grouped.get((dataset, algorithm, method), [])
 
     def scores(self, dataset: str | None, algorithm: str, name: str | Method) -> Array:
-        """Of a method's runs that gave one, (runs,); `name` may be a column of the paper's tables.
+        """Of a method's runs that gave one, (runs,).
 
         The same runs are the same array, which the bootstrap then draws from once.
         """
         method = None if dataset is None else self.method(dataset, algorithm, name)
         return NOTHING if dataset is None or method is None else self._scores.get((dataset, algorithm, method), NOTHING)
 
-    def method(self, dataset: str, algorithm: str, name: str | Method) -> Method | None:
-        """What a column of the paper's tables is here; None where nothing is."""
-        if isinstance(name, Method):
-            return name
-        return None if name == "weighted" and algorithm not in self._weighted else method_of(name, dataset)
 
-    def here(self, paper_name: str) -> str | None:
-        """What a data set of the paper is called in these results."""
-        return name_here(paper_name, self.data)
-
-
-def _standard(runs: Sequence[Run]) -> Protocol:
+def standard_protocol(runs: Sequence[FinishedRun]) -> Protocol:
+    """The paper's where any run has it, otherwise the commonest."""
     counts = Counter(run.protocol for run in runs)
     return Protocol() if Protocol() in counts else counts.most_common(1)[0][0]
 
 
-def _named_variants(runs: Sequence[Run]) -> list[Run]:
-    """What sets a run apart from most on the same data is part of its method."""
-    grouped: dict[str, list[Run]] = {}
+def named_variants(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+    """What sets a run apart from most on the same data becomes part of its method."""
+    grouped: dict[str, list[FinishedRun]] = {}
     for run in runs:
         grouped.setdefault(run.dataset, []).append(run)
-    standards = {name: _standard(own) for name, own in grouped.items()}
+    standards = {name: standard_protocol(group) for name, group in grouped.items()}
     return [
         replace(run, method=run.method._replace(variant=run.protocol.against(standards[name])))
-        for name, own in grouped.items()
-        for run in own
+        for name, group in grouped.items()
+        for run in group
     ]
 
 
-def scores_of(runs: Iterable[Run]) -> Array:
+def scores_of(runs: Iterable[FinishedRun]) -> Array:
     """Runs that broke count where they gave a number."""
     scores: Array = np.array([run.score for run in runs])
     return np.extract(np.isfinite(scores), scores)

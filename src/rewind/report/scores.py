@@ -1,13 +1,15 @@
-"""Scores of data sets that are not the paper's: a table each, a line for each variant."""
+"""Scores: a table for each data set and agent, a line for each method."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from rewind.report.document import Cell, Line, Table
+from rewind.report.methods import Method, agent_label
+from rewind.report.runs import FinishedRun, scores_of
 from rewind.statistics import bootstrap, deviation, improvement, interval
-from rewind_lab.paper.report.methods import ALGORITHMS, Method, source
-from rewind_lab.paper.report.runs import Results, Run, scores_of
 
 NOTE = (
     "Score: mean of five evaluations at a run's end, 1000 steps apart (fewer where it was shorter), then of the runs, "
@@ -16,20 +18,18 @@ NOTE = (
 )
 
 
-def score_tables(results: Results) -> list[Table]:
-    """One for each such data set and algorithm."""
-    grouped: dict[tuple[str, str], dict[str, list[Run]]] = {}
-    for run in results.runs:
-        if source(run.dataset) is None:
-            grouped.setdefault((run.dataset, run.algorithm), {}).setdefault(run.method.label, []).append(run)
+def score_tables(runs: Sequence[FinishedRun]) -> list[Table]:
+    grouped: dict[tuple[str, str], dict[str, list[FinishedRun]]] = {}
+    for run in runs:
+        grouped.setdefault((run.dataset, run.algorithm), {}).setdefault(run.method.label, []).append(run)
     columns = ("Method", "Score", "Interval", "Best", "Beats the baseline", "Runs", "Broken")
     return [
-        Table(f"{dataset}, {ALGORITHMS.get(algorithm, algorithm)}", columns, _lines(variants), NOTE)
+        Table(f"{dataset}, {agent_label(algorithm)}", columns, _lines(variants), NOTE)
         for (dataset, algorithm), variants in grouped.items()
     ]
 
 
-def _lines(variants: dict[str, list[Run]]) -> list[Line]:
+def _lines(variants: dict[str, list[FinishedRun]]) -> list[Line]:
     baseline = scores_of(variants.get(Method("baseline").label, []))
     lines = []
     for label, runs in variants.items():

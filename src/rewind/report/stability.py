@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rewind.report.document import Block, Cell, Line, Table
+from rewind.report.methods import agent_label, short
+from rewind.report.runs import FinishedRun, Results
 from rewind.targets import SLACK
-from rewind_lab.paper.report.methods import ALGORITHMS, LABELS, Method, short
-from rewind_lab.paper.report.peaks import NEIGHBOURS, best
-from rewind_lab.paper.report.runs import Results, Run
 
+NEIGHBOURS = 3  # evaluations whose mean counts: one alone may be luck
 GOOD = 20.0  # points: less is not much to lose
 KEPT = 0.5  # of its best, what a run must end with
 
@@ -27,7 +27,15 @@ CRITICS = (
 )
 
 
-def fell(run: Run) -> bool:
+def best(run: FinishedRun) -> float:
+    """On the way; minus infinity where there are too few evaluations, or none that is a number."""
+    before = run.curve[1][:-1]
+    if len(before) < NEIGHBOURS:
+        return -np.inf
+    return float(np.nanmax(np.convolve(before, np.full(NEIGHBOURS, 1 / NEIGHBOURS), "valid"), initial=-np.inf))
+
+
+def fell(run: FinishedRun) -> bool:
     """Whether a run lost most of what it had learned, or broke before it had learned much."""
     height = best(run)
     return not run.alive or (height >= GOOD and not run.score >= KEPT * height)  # a score that is no number is lost too
@@ -40,7 +48,7 @@ def stability(results: Results) -> list[Block]:
 
 
 def _tables(results: Results, algorithm: str) -> list[Table]:
-    own, name = [run for run in results.runs if run.algorithm == algorithm], ALGORITHMS[algorithm]
+    own, name = [run for run in results.runs if run.algorithm == algorithm], agent_label(algorithm)
     tables = [_counts(f"Runs that fell, {name}", results, own, fell)] if any(map(fell, own)) else []
     known = [run for run in own if critic_known(run)]
     critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
@@ -52,30 +60,31 @@ def _tables(results: Results, algorithm: str) -> list[Table]:
     return tables
 
 
-def _counts(title: str, results: Results, runs: Sequence[Run], counted: Callable[[Run], bool]) -> Table:
+def _counts(title: str, results: Results, runs: Sequence[FinishedRun], counted: Callable[[FinishedRun], bool]) -> Table:
     """By method, on the data sets where there is something to count."""
     datasets = [name for name in results.datasets if any(run.dataset == name and counted(run) for run in runs)]
     among = {id(run) for run in runs}
     lines = []
-    for label, found in _by_method(results, runs[0].algorithm, datasets).items():
-        own = [[run for run in each if id(run) in among] for each in found]
-        if any(own):
-            lines.append(Line(label, [_count(each, counted) for each in own]))
+    algorithm = runs[0].algorithm
+    for label, name in results.columns(algorithm, datasets).items():
+        by_dataset = [[run for run in results.of(dataset, algorithm, name) if id(run) in among] for dataset in datasets]
+        if any(by_dataset):
+            lines.append(Line(label, [_count(group, counted) for group in by_dataset]))
     return Table(title, ["Method", *map(short, datasets)], lines)
 
 
-def critic_known(run: Run) -> bool:
+def critic_known(run: FinishedRun) -> bool:
     """Whether it can be said that its critic diverged, or that it did not."""
     return not run.alive or run.row.get("q_excess") is not None
 
 
-def diverged(run: Run) -> bool:
+def diverged(run: FinishedRun) -> bool:
     """Whether its critic promises what no rewards add up to, as far as that is known."""
     beyond: float | None = run.row.get("q_excess")
     return not run.alive or (beyond is not None and beyond > SLACK)
 
 
-def _critics(dataset: str, runs: Sequence[Run]) -> Line | None:
+def _critics(dataset: str, runs: Sequence[FinishedRun]) -> Line | None:
     """How many diverged on a data set, and what that did to scores; nothing where none did."""
     own = [run for run in runs if run.dataset == dataset]
     lost, others = [run for run in own if diverged(run)], [run for run in own if not diverged(run)]
@@ -85,28 +94,18 @@ def _critics(dataset: str, runs: Sequence[Run]) -> Line | None:
     return Line(short(dataset), [*(Cell(str(count)) for count in counts), _q(others)])
 
 
-def _poor(runs: Sequence[Run]) -> int:
+def _poor(runs: Sequence[FinishedRun]) -> int:
     return sum(not run.score >= GOOD for run in runs)
 
 
-def _by_method(results: Results, algorithm: str, datasets: Sequence[str]) -> dict[str, list[list[Run]]]:
-    """The paper's columns, and what else there is: for each data set its runs."""
-    columns: dict[str, str | Method] = {label: name for name, label in LABELS.items()}
-    named = {(dataset, results.method(dataset, algorithm, name)) for dataset in datasets for name in LABELS}
-    for dataset in datasets:
-        others = [each for each in results.methods(dataset, algorithm) if (dataset, each) not in named]
-        columns |= {method.label: method for method in others}
-    return {label: [results.of(dataset, algorithm, name) for dataset in datasets] for label, name in columns.items()}
-
-
-def _count(runs: Sequence[Run], counted: Callable[[Run], bool]) -> Cell:
+def _count(runs: Sequence[FinishedRun], counted: Callable[[FinishedRun], bool]) -> Cell:
     if not runs:
         return Cell(kind="missing")
     number = sum(map(counted, runs))
     return Cell(f"{number} of {len(runs)}" if number else "–", strong=2 * number >= len(runs))
 
 
-def _q(runs: Sequence[Run]) -> Cell:
+def _q(runs: Sequence[FinishedRun]) -> Cell:
     if not runs:
         return Cell(kind="missing")
     values = np.array([run.q for run in runs])

@@ -1,0 +1,69 @@
+"""`rewind paper report` and `rewind paper beside`: pages from a folder of results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.cli.arguments import Positional
+from rewind.errors import DataError, UsageError
+from rewind.files import whole_file
+from rewind.report.output import write_document
+from rewind.report.runs import runs_of
+from rewind_lab.paper.datasets import Data
+from rewind_lab.paper.report.beside import behaviour_scores, beside
+from rewind_lab.paper.report.cost import read_costs
+from rewind_lab.paper.report.report import build
+from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.results import read_rows
+
+
+@dataclass
+class PaperReport:
+    """Write one HTML page, which needs nothing else: our numbers beside the paper's, and verdicts on its claims."""
+
+    folder: Positional[Path] = Path("lab/results/paper")
+    """Folder of results of `rewind paper run`."""
+    out: Path | None = None
+    """The page; default: report.html in the folder."""
+    markdown: Path | None = None
+    """Also write the tables and verdicts as Markdown to this file."""
+    into: tuple[Path, ...] = ()
+    """Also write sections anew in these Markdown pages: `<!-- report: claims -->` ... `<!-- end of report -->`."""
+    data: Data | None = None
+    """Which of the paper's data sets to compare: d4rl or rewind; default: those with the most runs."""
+    cost: tuple[Path, ...] = ()
+    """Figures of `rewind bench train --json` for table 5; default: the folder's cost.json."""
+
+    def run(self) -> None:
+        if not self.folder.is_dir():
+            raise UsageError(f"no folder {self.folder}: expected one that `rewind paper run` has written")
+        rows = read_rows(self.folder)
+        if not rows:
+            raise DataError(f"nothing to report in {self.folder}: expected groups/*.jsonl or results.parquet")
+        results = PaperResults(runs_of(rows), self.data)
+        if self.data is not None and self.data not in results.sources:
+            raise UsageError(
+                f"{self.folder} has no runs on {self.data} data; leave --data out, or choose another folder"
+            )
+        measured = self.folder / "cost.json"  # of `rewind paper run --tables 5`
+        costs = read_costs(self.cost or ([measured] if measured.exists() else []))
+        write_document(build(results, costs), self.out or self.folder / "report.html", self.markdown, self.into)
+
+
+@dataclass
+class PaperBeside:
+    """Write scores on rebuilt data beside those on D4RL's as a Markdown page."""
+
+    results: Path = Path("lab/results/paper")
+    """Folder of results."""
+    cards: Path = Path("docs/data_cards/cards.json")
+    """Figures of the data cards."""
+    out: Path = Path("docs/rebuilt_scores.md")
+    """The page."""
+
+    def run(self) -> None:
+        page = beside(PaperResults(runs_of(read_rows(self.results)), "rewind"), behaviour_scores(self.cards))
+        with whole_file(self.out) as temporary:
+            temporary.write_text(page, encoding="utf-8")
+        print(f"wrote {self.out}")

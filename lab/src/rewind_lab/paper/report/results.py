@@ -1,0 +1,70 @@
+"""Which finished runs are compared with the paper, and what its columns are among them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rewind.report.methods import LABELS, Method
+from rewind.report.runs import FinishedRun, Results, named_variants, standard_protocol
+from rewind_lab.paper.datasets import Data
+from rewind_lab.paper.report.methods import method_of, name_here, paper_sets, source
+
+
+class PaperResults(Results):
+    """On the paper's data sets runs of one protocol, the paper's where any run has it, otherwise the commonest; on
+    other data all there are.
+
+    data: which of the paper's data sets are meant, D4RL's or the rebuilt ones; None: those with the most runs
+    sources: how many runs there are on each of the two
+    others: runs on the paper's data sets by other protocols
+    """
+
+    def __init__(self, runs: Sequence[FinishedRun], data: Data | None = None) -> None:
+        self._asked = data
+        super().__init__(runs)
+        # Where the paper's beta is 1, TR stands in the weighted column; but not for an agent that nobody weighed.
+        self._weighted = {run.algorithm for run in self.runs if run.method.sampler == "tr" and 0 < run.method.beta < 1}
+
+    def compared(self, runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+        known = [run for run in runs if source(run.dataset) is not None]
+        self.sources = Counter(where for run in known if (where := source(run.dataset)) is not None)
+        self.data: Data = self._asked or (self.sources.most_common(1)[0][0] if self.sources else "d4rl")
+        self.protocol = standard_protocol(known or runs)
+        self.others = [run for run in known if run.protocol != self.protocol]
+        unknown = [run for run in runs if source(run.dataset) is None]
+        return [run for run in known if run.protocol == self.protocol] + named_variants(unknown)
+
+    @property
+    def datasets(self) -> list[str]:
+        """Those of the paper in its order, then others by name."""
+        order = {name_here(name, data): place for place, name in enumerate(paper_sets()) for data in ("d4rl", "rewind")}
+        there = {run.dataset for run in self.runs}
+        return sorted(there, key=lambda name: (source(name) or "z", order.get(name, 0), name))
+
+    def labelled(self, dataset: str, algorithm: str) -> dict[str, Method]:
+        """The same runs may also stand there by the paper's name."""
+        methods = super().labelled(dataset, algorithm)
+        weighted = method_of("weighted", dataset)
+        if weighted is not None and len(self.scores(dataset, algorithm, "weighted")):
+            methods[LABELS["weighted"]] = weighted
+        return methods
+
+    def columns(self, algorithm: str, datasets: Sequence[str]) -> dict[str, str | Method]:
+        """The paper's columns, and what else there is."""
+        columns: dict[str, str | Method] = {label: name for name, label in LABELS.items()}
+        named = {(dataset, self.method(dataset, algorithm, name)) for dataset in datasets for name in LABELS}
+        for dataset in datasets:
+            others = [method for method in self.methods(dataset, algorithm) if (dataset, method) not in named]
+            columns |= {method.label: method for method in others}
+        return columns
+
+    def method(self, dataset: str, algorithm: str, name: str | Method) -> Method | None:
+        """What a column of the paper's tables is here; None where nothing is."""
+        if isinstance(name, Method):
+            return name
+        return None if name == "weighted" and algorithm not in self._weighted else method_of(name, dataset)
+
+    def here(self, paper_name: str) -> str | None:
+        """What a data set of the paper is called in these results."""
+        return name_here(paper_name, self.data)

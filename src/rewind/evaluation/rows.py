@@ -1,0 +1,90 @@
+"""The results of runs: one tidy table, a row for each evaluation of a run, from `rewind train` to every report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rewind.errors import DataError
+from rewind.files import whole_file
+
+Row = dict[str, Any]
+
+# None is possible where `| None` stands: JSON has no NaN, and a run that broke has no score.
+COLUMNS: dict[str, Any] = {
+    "run": str,  # short digest of all that makes the run what it is, but not of the data's content
+    "group": str,  # the runs it was trained with
+    "dataset": str,
+    "suite": str,  # mujoco, antmaze, adroit; other where the catalogue does not know the data
+    "algorithm": str,  # td3_bc, iql, edac, bc
+    "sampler": str,  # baseline (transitions, uniformly), tr, a priority
+    "beta": float,  # 1 one-step, 0 SARSA, between: weighted
+    "settings": str,  # JSON: fields of the agent that are not the paper's
+    "reuse": str,
+    "exponent": float,  # of the ranks
+    "stagger": bool,
+    "block": int,  # steps planned at once
+    "batch_size": int,
+    "steps": int,  # of the whole run
+    "seed": int,
+    "step": int,  # of this evaluation
+    "score": float | None,
+    "return": float | None,
+    "length": float | None,
+    "episodes": int,
+    "evaluation_seed": int,
+    "alive": bool,  # False: its numbers exploded at or before this step
+    "q": float | None,  # mean over batches, as it was logged last up to this step; None: not logged, or no number
+    "q_excess": float | None,  # how far beyond what rewards can add up to, in units of that range; None: not known
+    "seconds_per_update": float | None,  # training alone, of the whole group, divided by its runs
+    "runs_together": int,
+    "group_seconds": float,  # the group until its last update: data, compilation, training
+    "device": str,
+    "versions": str,  # JSON
+    "data_fingerprint": str,
+    "finished": str,  # when the group was; ISO 8601, UTC
+}
+LATER = ("q", "q_excess")  # columns that older rows lack
+
+
+def kernels_of(row: Row) -> str:
+    """How its networks were computed: xla, or fused."""
+    return str(json.loads(row["versions"]).get("kernels", "xla"))
+
+
+def write_jsonl(path: Path, rows: Sequence[Row]) -> Path:
+    """Rows as lines of JSON, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text("".join(json.dumps(checked_row(row, path)) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def read_jsonl(path: Path) -> list[Row]:
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path}, line {number}, is not a row of results: {error}; was the file cut?") from error
+        rows.append(checked_row(row, f"{path}, line {number}"))
+    return rows
+
+
+def checked_row(row: Any, where: object) -> Row:
+    """The row, its columns in order, its numbers of the right kind."""
+    given = set(row) | {*LATER} if isinstance(row, Mapping) else set()
+    if given != set(COLUMNS):
+        missing, unknown = sorted(set(COLUMNS) - given), sorted(given - set(COLUMNS))
+        raise DataError(f"{where}: not a row of results: missing columns {missing}, unknown {unknown}")
+    return {name: _value(row.get(name), name, where) for name in COLUMNS}
+
+
+def _value(value: Any, name: str, where: object) -> Any:
+    kind = COLUMNS[name]
+    if kind in (float, float | None) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise DataError(f"{where}: column {name} holds {value!r}; expected {getattr(kind, '__name__', kind)}")
+    return value

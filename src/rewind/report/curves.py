@@ -1,0 +1,81 @@
+"""What the charts of a page are drawn from: curves with intervals, and the choices among their methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rewind.arrays import Array
+from rewind.report.methods import FAMILIES, LABELS
+from rewind.report.runs import Results
+from rewind.statistics import Estimate, bootstrap
+
+RESAMPLES = 2000  # for charts: hundreds of intervals, of which nobody reads the last digit
+
+Charts = Mapping[str, Mapping[str, Mapping[str, list[Any]]]]  # name of a chart -> first selector -> second -> series
+
+
+def score_curves(results: Results) -> dict[str, dict[str, list[Any]]]:
+    """Scores against steps for each data set and algorithm, a series for each method."""
+    charts: dict[str, dict[str, list[Any]]] = {}
+    for dataset in results.datasets:
+        for algorithm in results.algorithms:
+            lines = [
+                curve(label, [run.curve for run in results.of(dataset, algorithm, method)])
+                for label, method in results.labelled(dataset, algorithm).items()
+            ]
+            drawn = [line for line in lines if line is not None]
+            if drawn:
+                charts.setdefault(dataset, {})[algorithm] = drawn
+    return charts
+
+
+def curve(label: str, curves: Sequence[tuple[Array, Array]]) -> dict[str, Any] | None:
+    """Mean over the runs at the steps that all of them were evaluated at, and its interval; of broken runs, nothing.
+
+    curves: for each run its steps and its values there
+    """
+    shared = sorted(set.intersection(*(set(steps.tolist()) for steps, _ in curves)))
+    values = np.array([scores[np.isin(steps, shared)] for steps, scores in curves])  # (runs, steps)
+    values = values[np.isfinite(values).all(axis=1)]
+    if not values.size:
+        return None
+    estimate = bootstrap(lambda sample: sample[0].mean(axis=-2), [values], resamples=RESAMPLES)
+    return series(label, shared, estimate, len(values))
+
+
+def series(label: str, x: Sequence[float], estimate: Estimate, runs: int) -> dict[str, Any]:
+    nothing = [None] * len(x)
+    low, high = (nothing if bound is None else _plain(bound) for bound in estimate[1:])
+    return {"label": label, "x": list(x), "y": _plain(estimate.value), "low": low, "high": high, "runs": runs}
+
+
+def _plain(values: Any) -> list[float | None]:
+    """JSON has no NaN; five digits are more than anyone can see."""
+    return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values]
+
+
+def chart_data(charts: Charts, names: Mapping[str, str], *, every_label: bool = False) -> dict[str, Any]:
+    """`Document.data`: the charts, what selectors show for what they choose, methods in order and choices among them.
+
+    every_label: known methods have their place, and so their look, whether they are drawn or not
+    """
+    labels = {line["label"] for chart in charts.values() for agents in chart.values()
+              for lines in agents.values() for line in lines}  # fmt: skip
+    known = [label for label in LABELS.values() if label in labels]
+    first, presets = (list(LABELS.values()) if every_label else known), _presets(labels)
+    if not every_label:
+        presets.sort(key=lambda preset: preset["name"] != "All")
+    methods = [*first, *sorted(labels.difference(known))]
+    return {**charts, "names": dict(names), "methods": methods, "presets": presets}
+
+
+def _presets(labels: set[str]) -> list[dict[str, Any]]:
+    """Choices of methods by one button; those that add nothing are left out."""
+    named = {name: [LABELS[method] for method in ("baseline", "tr", *methods)] for name, methods in FAMILIES.items()}
+    named["Betas"] = [LABELS["tr"], LABELS["sarsa"], *sorted(label for label in labels if ", β" in label)]
+    presets = [{"name": name, "methods": methods} for name, methods in named.items() if len(labels & {*methods}) > 2]
+    every = [{"name": "All", "methods": sorted(labels)}, {"name": "None", "methods": []}]
+    return [*presets, *every]

@@ -1,0 +1,64 @@
+"""Where the numbers of a page come from: how many runs, on what data, by which versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rewind.data.catalogue import known_entry
+from rewind.report.document import Block, Cell, Fold, Line, Table
+from rewind.report.methods import agent_label
+from rewind.report.runs import Results
+
+
+def facts(results: Results) -> list[tuple[str, str]]:
+    """What stands at the top of a page."""
+    runs = results.runs
+    seconds = sum({run.row["group"]: run.row["group_seconds"] for run in results.every.values()}.values())
+    facts = [
+        ("Runs", f"{len(runs):,}"),
+        ("Data sets", str(len(results.datasets))),
+        ("Agents", ", ".join(map(agent_label, results.algorithms))),
+        ("Updates of a run", " to ".join(f"{steps:,}" for steps in _ends(run.protocol.steps for run in runs))),
+        ("Broken runs", str(sum(not run.alive for run in runs))),
+        ("Devices", ", ".join(sorted({run.row["device"] for run in runs}))),
+    ]
+    if seconds:
+        facts.append(("Device time", f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"))
+    return facts
+
+
+def origin(results: Results) -> list[Block]:
+    versions = sorted({run.row["versions"] for run in results.runs})
+    return [_data_table(results), Fold("Versions", [_versions(text) for text in versions])]
+
+
+def _data_table(results: Results) -> Table:
+    lines = []
+    for dataset in results.datasets:
+        runs = [run for run in results.runs if run.dataset == dataset]
+        prints = sorted({run.row["data_fingerprint"] for run in runs})
+        broken = sum(not run.alive for run in runs)
+        dates = " to ".join(_ends(run.row["finished"][:10] for run in runs))
+        fingerprint = prints[0] if len(prints) == 1 else f"{len(prints)} different: {', '.join(prints)}"
+        cells = [str(len(runs)), str(broken), dates, _source(dataset), fingerprint]
+        lines.append(Line(dataset, [Cell(text) for text in cells]))
+    columns = ("Data set", "Runs", "Broken", "Finished", "Data", "Fingerprint")
+    note = "A fingerprint is of the data's content: runs of one data set should have one."
+    return Table("Where the runs come from", columns, lines, note)
+
+
+def _source(dataset: str) -> str:
+    known = known_entry(dataset)
+    return "other" if known is None else "D4RL" if known.name == dataset else "rebuilt"
+
+
+def _ends(values: Iterable[Any]) -> list[Any]:
+    """The smallest and the largest; one where they are the same."""
+    there = sorted(set(values))
+    return [there[0], there[-1]] if len(there) > 1 else there
+
+
+def _versions(text: str) -> str:
+    return ", ".join(f"{name} {version}" for name, version in json.loads(text).items())
