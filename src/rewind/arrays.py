@@ -12,7 +12,7 @@ Array = NDArray[Any]  # a NumPy array
 
 
 def namespace(array: Any) -> Any:
-    """The library an array belongs to: NumPy and JAX arrays say so themselves, torch's do not."""
+    """The array library of an array: NumPy, jax.numpy or torch."""
     if hasattr(array, "__array_namespace__"):
         return array.__array_namespace__()
     library = type(array).__module__.split(".")[0]
@@ -22,19 +22,19 @@ def namespace(array: Any) -> Any:
 
 
 def to_numpy(array: Any) -> Array:
-    """An array of any library, on any device, on the host."""
+    """A NumPy array from an array of any library, on any device."""
     return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
 
 
 def copy_of(array: Any) -> Any:
-    """The same numbers in memory of their own, where the library's arrays can be changed at all."""
+    """A copy; arrays of libraries whose arrays are immutable are returned as they are."""
     if hasattr(array, "clone"):
         return array.clone()
     return array.copy() if isinstance(array, np.ndarray) else array
 
 
 def from_numpy(array: Any, like: Any) -> Any:
-    """`array` in the library, and on the device, of `like`; as it is where it does not come from NumPy."""
+    """A NumPy array in the library and on the device of `like`; other arrays are returned as they are."""
     if not isinstance(array, np.ndarray) or isinstance(like, np.ndarray):
         return array
     if hasattr(like, "detach"):

@@ -1,7 +1,7 @@
-"""Loops over arrays: compiled by Numba where it is installed, run by Python where it is not.
+"""Loops over arrays: compiled by Numba if it is installed, otherwise run by Python.
 
-Both give the same results to the bit, because such a function contains no random numbers and no reductions
-whose order a compiler may choose. `REWIND_NUMBA=0` switches the compiler off.
+Both give bit-identical results, because such a function contains no random numbers and no reductions whose order a
+compiler may choose. `REWIND_NUMBA=0` disables Numba.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ HAVE_NUMBA = _numba_wanted()
 
 
 def compiled(function: Function) -> Function:
-    """Compile a loop over arrays; it releases the GIL, so that many memories plan on all cores."""
+    """Compile a loop over arrays. It releases the GIL, so that many memories plan on all cores."""
     return _compile(function, inline="never")
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small function into its callers: a call costs Numba some 10 ns for every array handed over."""
+    """Compile a small function into its callers: a Numba call costs about 10 ns per array argument."""
     return _compile(function, inline="always")
 
 

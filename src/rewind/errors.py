@@ -1,4 +1,4 @@
-"""Errors that say what was wrong, where, what was expected and what to do."""
+"""Errors. A message says what is wrong, where, what was expected and what to do."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from types import ModuleType
 
 
 class RewindError(Exception):
-    """Anything Rewind refuses to do."""
+    """The base class of all errors that Rewind raises on purpose."""
 
-    exit_status = 2  # of a command that ends so
+    exit_status = 2  # of the command that raised it
 
 
 class DataError(RewindError, ValueError):
-    """The data, or a value handed in with it, is not what it must be."""
+    """The data, or a value passed with it, is invalid."""
 
 
 class UsageError(RewindError, ValueError):
-    """A method was called with an argument, or at a moment, that makes no sense."""
+    """A function was called with an invalid argument, or at the wrong time."""
 
 
 class MissingExtra(RewindError, ImportError):
-    """An optional part of the installation is needed and not there."""
+    """An optional dependency is missing."""
 
 
 class DownloadError(RewindError, OSError):
-    """A published file could not be had, or not be kept."""
+    """A file could not be downloaded or stored."""
 
 
 class CacheError(RewindError, OSError):
-    """What was made cannot be kept."""
+    """The cache folder cannot be written."""
 
 
 class Abandoned(Exception):
@@ -39,7 +39,7 @@ class Abandoned(Exception):
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import `module`, or say which extra brings it."""
+    """Import `module`, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -50,9 +50,9 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def unknown_name(what: str, name: object, known: Iterable[str], where: str | None = None) -> UsageError:
-    """The error for a name that is not in a table, with the nearest ones that are.
+    """The error for an unknown name, with the most similar known names.
 
-    where: what lists the known ones, where they are too many to be printed
+    where: how to list the known names, if there are too many to print
     """
     known = sorted(known)
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)

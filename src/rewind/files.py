@@ -1,4 +1,4 @@
-"""Files that are never half written, and read as they were written."""
+"""Write files atomically, and read and write JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewind.errors import DataError
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary name beside `path` to write to; it becomes `path` when all went well, and vanishes when not."""
+    """A temporary path to write to. It is renamed to `path` on success and removed on failure."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
@@ -26,14 +26,14 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_json(path: str | os.PathLike[str], figures: Any) -> None:
-    """Figures for other programs: stable keys, readable by people too."""
+    """Write `figures` as indented JSON."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """What `write_json` wrote; an error that names the file where it is not that any more."""
+    """Read a JSON file; an error names the file."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
-        raise DataError(f"{path} is damaged, it is no JSON: {error}") from error
+        raise DataError(f"{path} is damaged (invalid JSON): {error}") from error

@@ -1,4 +1,4 @@
-"""Trained policies as files, and as functions that need NumPy alone.
+"""Trained policies as files, and as functions that need only NumPy.
 
 A policy is a folder:
 
@@ -37,7 +37,7 @@ class Policy:
 
     weights: each (in, out)
     biases: each (out,)
-    mean, scale: (observation,) what is subtracted from observations, and what they are divided by
+    mean, scale: (observation,) subtracted from the observations, and what the result is divided by
     provenance: how it was trained
     """
 
@@ -62,7 +62,7 @@ class Policy:
             raise DataError(f"the layers of this policy do not fit each other: {shapes}")
 
     def __repr__(self) -> str:
-        """Its name and sizes; the numbers are thousands."""
+        """Its name and sizes, without the weights."""
         sizes = ", ".join(str(len(bias)) for bias in self.biases[:-1])
         name = self.provenance.get("name", "no name")
         return f"Policy({name}: {self.observation_size} observations, hidden ({sizes}), {self.action_size} actions)"
@@ -77,7 +77,7 @@ class Policy:
 
     @property
     def environment(self) -> str | None:
-        """What it was evaluated on while it was trained."""
+        """The environment it was evaluated on during training."""
         name: str | None = self.provenance.get("environment")
         return name
 
@@ -119,18 +119,18 @@ def tanh_mlp(x: Array, weights: Sequence[Array], biases: Sequence[Array], max_ac
 
 
 def named_layers(weights: Sequence[Array], biases: Sequence[Array]) -> dict[str, Array]:
-    """As they are in an archive."""
+    """The arrays of an archive, by name."""
     named = {f"weight_{index}": weight for index, weight in enumerate(weights)}
     return named | {f"bias_{index}": bias for index, bias in enumerate(biases)}
 
 
 def layers_in(arrays: Mapping[str, Array], count: int) -> tuple[list[Array], list[Array]]:
-    """Weights and biases of an archive with so many layers."""
+    """Weights and biases of an archive with `count` layers."""
     return [arrays[f"weight_{index}"] for index in range(count)], [arrays[f"bias_{index}"] for index in range(count)]
 
 
 def load_policy(folder: str | os.PathLike[str]) -> Policy:
-    """The policy in a folder that training has written.
+    """Load the policy from a folder that a training has written.
 
     policy = rewind.load_policy("runs/hopper/policies/000")
     action = policy(observation)
@@ -148,7 +148,7 @@ def load_policy(folder: str | os.PathLike[str]) -> Policy:
             about["provenance"],
         )
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise DataError(f"{folder} holds no whole policy: {error}") from error
+        raise DataError(f"the policy in {folder} is incomplete or damaged: {error}") from error
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -164,5 +164,5 @@ def _read_about(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("kind") != KIND:
-        raise DataError(f"{path} is no policy that this version of Rewind knows: expected {FORMAT!r}, {KIND!r}")
+        raise DataError(f"{path} is not a policy of a known format: expected {FORMAT!r}, {KIND!r}")
     return about

@@ -1,7 +1,4 @@
-"""A progress bar for people who wait.
-
-There is none without tqdm, or where stderr is no terminal: a log file wants results, not their making.
-"""
+"""Progress bars on stderr. There are none without tqdm, or if stderr is not a terminal."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
-Progress = Callable[[int, int | None], None]  # (bytes here, bytes in all if known)
+Progress = Callable[[int, int | None], None]  # (bytes so far, bytes in total if known)
 
 
 def _tqdm() -> Any:
-    """tqdm's bar, or None."""
+    """The class `tqdm`, or None."""
     if not sys.stderr.isatty():
         return None
     try:
@@ -26,9 +23,9 @@ def _tqdm() -> Any:
 
 
 def progress(items: Iterable[Item], label: str, total: int | None = None) -> Iterable[Item]:
-    """The same items, with a bar on stderr while they are used up.
+    """Iterate over `items` with a progress bar.
 
-    total: how many there are, where `items` cannot say
+    total: the number of items, if `items` has no length
     """
     tqdm = _tqdm()
     if tqdm is None:
@@ -38,7 +35,7 @@ def progress(items: Iterable[Item], label: str, total: int | None = None) -> Ite
 
 
 class _NoBar:
-    """Stands in where there is no bar to show; messages still go to stderr."""
+    """Replaces tqdm where no bar is shown. Messages still go to stderr."""
 
     def __init__(self, done: int) -> None:
         self.n = done
@@ -57,7 +54,7 @@ class _NoBar:
 
 
 def steps_bar(label: str, total: int, done: int, wanted: bool = True) -> Any:
-    """A bar for training: steps per second and the time left, with tqdm's methods."""
+    """A bar for training, with steps per second and the remaining time. It has the methods of tqdm."""
     tqdm = _tqdm() if wanted else None
     if tqdm is None:
         return _NoBar(done)
@@ -66,7 +63,7 @@ def steps_bar(label: str, total: int, done: int, wanted: bool = True) -> Any:
 
 @contextmanager
 def bytes_bar(label: str) -> Iterator[Progress]:
-    """A bar for a download. Where there is none, a line for every tenth: it may take an hour, and fail."""
+    """A bar for a download. Where no bar is shown, a line for every tenth: a download may take an hour."""
     tqdm = _tqdm()
     if tqdm is None:
         yield _tenths(label)
@@ -76,10 +73,10 @@ def bytes_bar(label: str) -> Iterator[Progress]:
 
         def show(done: int, total: int | None) -> None:
             nonlocal bar
-            if bar is None:  # not before something comes: a refusal needs no bar
+            if bar is None:  # only when the first bytes arrive: a failed request needs no bar
                 bar = stack.enter_context(tqdm(desc=label, unit="B", unit_scale=True, unit_divisor=1024))
             bar.total = total
-            bar.update(done - bar.n)  # backwards where a transfer starts again
+            bar.update(done - bar.n)  # negative if a transfer restarts
 
         yield show
 
@@ -99,7 +96,7 @@ def _tenths(label: str) -> Progress:
 
 
 def say(text: str) -> None:
-    """A line on stdout that leaves a bar on stderr whole."""
+    """Print a line to stdout without breaking a bar on stderr."""
     tqdm = _tqdm()
     if tqdm is None:
         print(text)

@@ -1,7 +1,7 @@
-"""Figures over runs and tasks, with bootstrap intervals: for few seeds, in the sense of Agarwal et al. (2021).
+"""Statistics over runs and tasks with bootstrap intervals, for few seeds (Agarwal et al., 2021).
 
-A sample is a list of tasks; a task is an array whose last axis are its runs. Tasks may have different numbers of runs
-and count the same all the same. Leading axes are resamples, so that one function gives the figure and its resamples.
+A sample is a list of tasks. A task is an array whose last axis is its runs. All tasks have the same weight, whatever
+their number of runs. Leading axes are resamples, so one function computes the statistic and its resamples.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RESAMPLES, COVERED = 10_000, 0.95
 
 
 class Estimate(NamedTuple):
-    """A figure and the bounds of its 95% interval; without bounds where some task has a single run."""
+    """A statistic and the bounds of its 95% interval. The bounds are None if some task has only one run."""
 
     value: Any
     low: Any = None
@@ -26,26 +26,26 @@ class Estimate(NamedTuple):
 
 
 def mean(tasks: Sample) -> Any:
-    """Of the tasks' means."""
+    """The mean of the task means."""
     return np.mean([task.mean(axis=-1) for task in tasks], axis=0)
 
 
 def deviation(runs: ArrayLike) -> float | None:
-    """The standard deviation of one task's runs, over n - 1.
+    """The standard deviation of one task's runs, with n - 1 in the denominator; None for one run.
 
-    As the paper's must be: 32.00 +- 52.01 for three scores from 0 to 100 is impossible over n.
+    The paper must do the same: its 32.00 +- 52.01 for three scores from 0 to 100 is impossible with n.
     """
     runs = np.asarray(runs, np.float64)
     return float(runs.std(ddof=1)) if len(runs) > 1 else None
 
 
 def iqm(tasks: Sample) -> Any:
-    """The interquartile mean: of the middle half of all runs, each weighing one by the number of runs of its task."""
+    """The interquartile mean: the mean of the middle half of all runs. Each task has the same total weight."""
     values = np.concatenate(list(tasks), axis=-1)
     weights = np.concatenate([np.full(task.shape[-1], 1 / (len(tasks) * task.shape[-1])) for task in tasks])
     order = values.argsort(axis=-1)
     until = weights[order].cumsum(axis=-1)
-    inside = np.diff(until.clip(0.25, 0.75), axis=-1, prepend=0.25)  # a run on a quartile counts in part
+    inside = np.diff(until.clip(0.25, 0.75), axis=-1, prepend=0.25)  # a run on a quartile counts partly
     return (np.take_along_axis(values, order, -1) * inside).sum(axis=-1) / inside.sum(axis=-1)
 
 
@@ -56,21 +56,21 @@ def profile(tasks: Sample, thresholds: ArrayLike) -> Any:
 
 
 def improvement(ones: Sample, others: Sample) -> Any:
-    """The probability that a run of `ones` beats one of `others` on the same task, mean over tasks; ties are half."""
+    """The probability that a run of `ones` beats a run of `others` on a task, mean over tasks. A tie counts half."""
     pairs = [(one[..., :, None], other[..., None, :]) for one, other in zip(ones, others, strict=True)]
     return np.mean([((a > b) + 0.5 * (a == b)).mean(axis=(-2, -1)) for a, b in pairs], axis=0)
 
 
 def difference(ones: Sample, others: Sample) -> Any:
-    """Of the means over tasks."""
+    """The difference between the means over tasks."""
     return mean(ones) - mean(others)
 
 
 def bootstrap(statistic: Callable[..., Any], *samples: Sample, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """A figure of samples, with its interval by stratified bootstrap: runs are drawn again within each task.
+    """A statistic of samples with its stratified bootstrap interval: runs are resampled within each task.
 
-    The interval says how the figure would vary with other seeds on the same tasks, not on other tasks. An array that is
-    in several samples (the same runs under two names) is drawn from once for all of them.
+    The interval shows how the statistic varies with other seeds on the same tasks, not on other tasks. An array that
+    occurs in several samples (the same runs under two names) is resampled once for all of them.
     """
     value = statistic(*samples)
     if any(len(task) < 2 for sample in samples for task in sample):
@@ -84,12 +84,12 @@ def bootstrap(statistic: Callable[..., Any], *samples: Sample, resamples: int = 
 
 
 def _redrawn(runs: Array, resamples: int, generator: np.random.Generator) -> Array:
-    """(resamples, runs), with replacement."""
+    """(resamples, runs), drawn with replacement."""
     return runs[generator.integers(len(runs), size=(resamples, len(runs)))]
 
 
 def interval(values: ArrayLike, seed: int = 0) -> tuple[float, float] | None:
-    """The 95% bootstrap interval of a mean, seeds drawn with replacement; None where there is one value."""
+    """The 95% bootstrap interval of a mean over seeds; None for one value."""
     values = np.asarray(values, np.float64)
     if len(values) < 2:
         return None

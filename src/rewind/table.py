@@ -1,4 +1,4 @@
-"""Figures as text for a terminal."""
+"""Tables as text for a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """Columns under their names; a column that holds numbers stands to the right."""
+    """A table with one line per row, under the keys. Columns of numbers are aligned to the right."""
     cells = [list(rows[0]), *([text(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     right = [any(_is_number(row[key]) for row in rows) for key in rows[0]]
@@ -18,7 +18,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def text(value: Any) -> str:
-    """A value as it stands in a table."""
+    """A value as a table shows it."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -29,7 +29,7 @@ def text(value: Any) -> str:
 
 
 def number(value: float) -> str:
-    """Four digits, and all before the point: 0.04567, 12.35, 14,720."""
+    """A number with four significant digits, and all digits before the point: 0.04567, 12.35, 14,720."""
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 

@@ -274,7 +274,7 @@ def test_what_is_no_policy_is_said_clearly(tmp_path):
         policy(np.zeros(4))
     archive = tmp_path / "policies/000/policy.npz"
     archive.write_bytes(archive.read_bytes()[:100])
-    with pytest.raises(rewind.DataError, match="holds no whole policy"):
+    with pytest.raises(rewind.DataError, match="is incomplete or damaged"):
         rewind.load_policy(archive.parent)
     with pytest.raises(rewind.DataError, match="do not fit each other"):
         rewind.Policy([np.ones((3, 2))], [np.zeros(3)], np.zeros(3), np.ones(3))
