@@ -5,7 +5,7 @@
 set -euo pipefail
 out=$(realpath -m "${1:?the archive to write, such as wheels-gpu/site.tar.xz}")
 packages=(numba llvmlite mujoco mujoco-core gymnasium farama-notifications cloudpickle glfw pyopengl etils
-  equinox optax jaxtyping wadler_lindig absl-py tqdm tyro docstring_parser typeguard typing_extensions)
+  equinox optax jaxtyping wadler_lindig absl-py filelock tqdm tyro docstring_parser typeguard typing_extensions)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python3 -m pip download --quiet --only-binary=:all: --python-version 3.12 --no-deps -d "$work/wheels" "${packages[@]}"

@@ -38,7 +38,6 @@ def visit(chromium):
 def open_page(chromium, path, problems, width=1280, height=900, dark=False, media=None, touch=False):
     """A Playwright page; `problems` collects errors, warnings, and requests for anything but the page itself."""
     page = chromium.new_page(viewport={"width": width, "height": height}, is_mobile=touch, has_touch=touch)
-    page.set_default_timeout(10_000)
     page.emulate_media(media=media, color_scheme="dark" if dark else "light")
 
     def on_console(message):
