@@ -43,10 +43,13 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.split(".")[0]
-        raise MissingExtra(
-            f"this needs the package '{package}', which is not installed: pip install 'rewind-rl[{extra}]'"
-        ) from error
+        raise missing_extra(module, extra) from error
+
+
+def missing_extra(module: str, extra: str) -> MissingExtra:
+    """The error for a package that is not installed, with the extra that brings it."""
+    package = module.split(".")[0]
+    return MissingExtra(f"this needs the package '{package}', which is not installed: pip install 'rewind-rl[{extra}]'")
 
 
 def unknown_name(what: str, name: object, known: Iterable[str], where: str | None = None) -> UsageError:

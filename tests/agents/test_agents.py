@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from tests.agents.cases import ACTION, LIMIT, NUMBERS, OBSERVATION, ROWS, batch_of, make, start
 
 from rewind.agents import AGENTS
-from rewind.agents.bc import best_fraction
 from rewind.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -181,14 +180,3 @@ def test_the_learning_rate_of_iql_ends_at_zero_and_stays_there():
     moved = [float(jnp.abs(after.weights[0] - before.weights[0]).max()) for before, after in pairwise(policies)]
     assert moved[0] > moved[1] > 0
     assert moved[2] == moved[3] == 0
-
-
-def test_the_best_fraction_is_rounded_up_and_never_empty():
-    returns = np.arange(30.0)[::-1]
-    assert best_fraction(returns, 0.1).tolist() == [0, 1, 2]
-    assert best_fraction(returns, 0.11).tolist() == [0, 1, 2, 3]
-    assert best_fraction(np.zeros(3), 0.01).tolist() == [0]
-    assert len(best_fraction(returns, 1.0)) == 30
-    for wrong in (0.0, 1.1):
-        with pytest.raises(UsageError, match="top"):
-            best_fraction(returns, wrong)

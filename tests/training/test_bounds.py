@@ -67,7 +67,7 @@ def test_bounds_that_change_nothing_change_nothing(algorithm):
 
 
 @pytest.mark.parametrize("algorithm, settings, said", [
-    ("edac", {}, "targets of EDAC cannot be bounded; those of td3_bc and iql can"),
+    ("edac", {}, "targets of EDAC cannot be bounded; those of iql and td3_bc can"),
     ("td3_bc", {"discount": 1.0}, "a discount of 1 bounds nothing; set target_low and target_high yourself"),
     ("td3_bc", {"target_low": 1e6}, "targets cannot be at least 1e\\+06 and at most"),
 ])  # fmt: skip

@@ -12,6 +12,7 @@ from rewind import DataError, TrajectoryReplay, UsageError
 from rewind.training import Options, Run, Sampler, View, make_runs, train
 from rewind.training.bounds import possible_q
 from rewind.training.group import Group
+from rewind.training.spec import best_fraction
 from rewind.training.table import Source, make_normaliser, make_table
 from rewind.training.train import groups_of
 from tests.helpers import make
@@ -271,3 +272,14 @@ def test_runs_take_what_load_takes_and_single_values():
         make_runs(data, seeds=3)
     with pytest.raises(UsageError, match=r"each action has shape \(\); agents take vectors"):
         make_runs(data | {"actions": np.zeros(20, int)})
+
+
+def test_the_best_fraction_is_rounded_up_and_never_empty():
+    returns = np.arange(30.0)[::-1]
+    assert best_fraction(returns, 0.1).tolist() == [0, 1, 2]
+    assert best_fraction(returns, 0.11).tolist() == [0, 1, 2, 3]
+    assert best_fraction(np.zeros(3), 0.01).tolist() == [0]
+    assert len(best_fraction(returns, 1.0)) == 30
+    for wrong in (0.0, 1.1):
+        with pytest.raises(UsageError, match="top"):
+            best_fraction(returns, wrong)

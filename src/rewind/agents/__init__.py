@@ -1,14 +1,36 @@
-"""What is learned: agents as pure functions on pytrees, one file each (docs/agents.md)."""
+"""What is learned: agents as pure functions on pytrees, one file each (docs/agents.md).
 
-from collections.abc import Callable, Mapping
-from typing import Any
+To list the agents and to read their settings (`rewind.agents.settings`) needs no JAX: it is imported with an agent.
+"""
 
-from rewind.agents.agent import Agent, Batch, number, shape
-from rewind.agents.bc import BC
-from rewind.agents.edac import EDAC
-from rewind.agents.iql import IQL
-from rewind.agents.td3_bc import TD3BC
+from typing import TYPE_CHECKING, Any
 
-AGENTS: Mapping[str, Callable[..., Agent[Any]]] = {"bc": BC, "edac": EDAC, "iql": IQL, "td3_bc": TD3BC}
+from rewind.registry import Registry, import_attribute
+
+if TYPE_CHECKING:
+    from rewind.agents.agent import Agent, Batch, number, shape
+    from rewind.agents.bc import BC
+    from rewind.agents.edac import EDAC
+    from rewind.agents.iql import IQL
+    from rewind.agents.td3_bc import TD3BC
+
+AGENTS: "Registry[type[Agent[Any]]]" = Registry(
+    "algorithm",
+    "rewind.agents",
+    {
+        "bc": "rewind.agents.bc:BC",
+        "edac": "rewind.agents.edac:EDAC",
+        "iql": "rewind.agents.iql:IQL",
+        "td3_bc": "rewind.agents.td3_bc:TD3BC",
+    },
+    extra="train",
+)
 
 __all__ = ["AGENTS", "BC", "EDAC", "IQL", "TD3BC", "Agent", "Batch", "number", "shape"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = {"BC": "bc", "EDAC": "edac", "IQL": "iql", "TD3BC": "td3_bc"}.get(name, "agent")
+    return import_attribute(f"rewind.agents.{module}:{name}")

@@ -1,28 +1,25 @@
-"""What the engine asks of an agent, and how to write one's own.
+"""What an agent is, and how to write your own.
 
 An agent is a frozen `equinox.Module`: its sizes are static (`shape`), its numbers are leaves (`number`).
 Agents with the same sizes are pytrees of one kind: one compiled program, and one `vmap`, trains them all.
-An agent remembers nothing: `init` makes a state, `update` makes the next one. One's own agent is one file:
+An agent remembers nothing: `init` makes a state, `update` makes the next one. Your own agent is one file:
 
-    class State(NamedTuple):
+    class ClonedState(NamedTuple):
         actor: Learner[MLP]
         critics: Learner[MLP]
         carry: Array  # (batch,) the targets of the previous batch, one per slot
 
-    class ClonedValue(eqx.Module):
+    class ClonedValue(Agent[ClonedState]):
         '''Evaluates the policy that made the data: the actor imitates, the critics learn its Q.'''
 
-        observation_size: int = shape()
-        action_size: int = shape()
-        period: ClassVar[int] = 1  # batches per update; more where something is updated less often
         rate: Scalar = number(3e-4)
         discount: Scalar = number(0.99)
         beta: Scalar = number(1.0)
 
-        def init(self, key: Array, batch_size: int) -> State: ...
-        def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]: ...
-        def policy(self, state: State) -> MLP: ...
-        def act(self, policy: MLP, observations: Array) -> Array: ...
+        def init(self, key: Array, batch_size: int) -> ClonedState: ...
+        def update(self, state: ClonedState, batch: Batch) -> tuple[ClonedState, Metrics, Array]: ...
+        def q_values(self, state: ClonedState, observations: Array, actions: Array) -> Array: ...
+        def policy(self, state: ClonedState) -> MLP: ...
 
 `docs/agents.md` has this one in full. Compile the unbound method, so that the numbers stay arguments:
 
@@ -32,7 +29,9 @@ An agent remembers nothing: `init` makes a state, `update` makes the next one. O
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeVar
+from abc import abstractmethod
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import equinox as eqx
 import jax
@@ -41,10 +40,15 @@ import numpy as np
 
 from rewind.errors import UsageError
 
+if TYPE_CHECKING:
+    from rewind.agents.networks import MLP
+
 Array = jax.Array
 Scalar = float | Array
 Metrics = dict[str, Array]
 State = TypeVar("State")
+
+LOW, HIGH = "target_low", "target_high"
 
 
 class Batch(NamedTuple):
@@ -71,30 +75,6 @@ class Batch(NamedTuple):
         return [Batch(*(field[index] for field in self)) for index in range(period)]
 
 
-class Agent(Protocol[State]):
-    """Pure functions from state to state. All leaves of `State` are arrays, so it can be mapped and saved."""
-
-    @property
-    def period(self) -> int:
-        """How many consecutive batches one `update` takes."""
-
-    def init(self, key: Array, batch_size: int) -> State:
-        """The state before the first update. batch_size: the number of slots."""
-
-    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
-        """Learn from `period` batches.
-
-        returns: the next state; scalars to log; (period, batch) the standard deviation over the online
-            critics at (s, a), from the forward pass of the critic loss, before its step
-        """
-
-    def policy(self, state: State) -> Any:
-        """The part of the state that acts: what evaluation needs and what is kept of a finished run."""
-
-    def act(self, policy: Any, observations: Array) -> Array:
-        """(rows, observation) -> (rows, action): the deterministic policy, within +-max_action."""
-
-
 def shape(default: Any = ...) -> Any:
     """A field that is part of the compiled program: sizes, and what belongs to the data set."""
     return eqx.field(static=True) if default is ... else eqx.field(static=True, default=default)
@@ -108,3 +88,103 @@ def number(default: float) -> Any:
 def _float32(value: Any) -> Any:
     # Plain numbers stay with NumPy: describing an agent must not start JAX, which reads its options only once.
     return value.astype(jnp.float32) if isinstance(value, jax.Array) else np.asarray(value, np.float32)
+
+
+class Agent(eqx.Module, Generic[State]):
+    """What is learned, as pure functions from state to state. All leaves of `State` are arrays.
+
+    An agent defines `init`, `update` and `policy`. Everything else has a default that suits a policy of
+    max_action * tanh(network) and an agent without critics; its own fields say which it has:
+
+    period: consecutive batches that one `update` takes, where it takes more than one
+    discount, beta: of the targets of its critics (`rewind.targets`)
+    target_low, target_high: bounds of these targets, infinite by default
+    """
+
+    observation_size: int = shape()
+    action_size: int = shape()
+
+    entropy_bonus: ClassVar[bool] = False
+    """Whether Q contains more than rewards, so that rewards do not bound it."""
+
+    # Learning
+
+    @abstractmethod
+    def init(self, key: Array, batch_size: int) -> State:
+        """The state before the first update. batch_size: the number of slots."""
+
+    @abstractmethod
+    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+        """Learn from `period` batches.
+
+        returns: the next state; scalars to log; (period, batch) the standard deviation over the online
+            critics at (s, a), from the forward pass of the critic loss, before its step
+        """
+
+    def q_values(self, state: State, observations: Array, actions: Array) -> Array | None:
+        """(rows,): Q(s, a), the mean of the critics; None for an agent without critics."""
+        return None
+
+    # Acting
+
+    @abstractmethod
+    def policy(self, state: State) -> Any:
+        """The part of the state that acts: what evaluation needs and what is kept of a finished run."""
+
+    def act(self, policy: Any, observations: Array) -> Array:
+        """(rows, observation) -> (rows, action): the deterministic policy, within +-max_action."""
+        return jnp.tanh(policy(observations)) * self.max_action
+
+    def network(self, policy: Any) -> MLP | None:
+        """The network whose tanh times max_action is the action, for export; None: the policy cannot be exported.
+
+        An agent with an `act` of its own has none, unless it defines this too.
+        """
+        return policy if type(self).act is Agent.act else None
+
+    # What the fields say
+
+    @property
+    def max_action(self) -> float:
+        """The largest action, in each dimension."""
+        return 1.0
+
+    @property
+    def period(self) -> int:
+        """How many consecutive batches one `update` takes."""
+        return 1
+
+    @property
+    def discount(self) -> Scalar | None:
+        """Of the critics' targets; None for an agent without critics."""
+        return None
+
+    @property
+    def beta(self) -> Scalar | None:
+        """Of the weighted target; None for an agent without one."""
+        return None
+
+    @property
+    def bounds(self) -> tuple[Scalar, Scalar] | None:
+        """The least and the largest target of the critics; None where targets cannot be bounded."""
+        return (vars(self)[LOW], vars(self)[HIGH]) if self.has(LOW, HIGH) else None
+
+    def bounded(self, low: float, high: float) -> Self:
+        """The same agent with targets between these two."""
+        numbers: dict[str, Any] = {LOW: low, HIGH: high}
+        return replace(self, **numbers)
+
+    @classmethod
+    def has(cls, *names: str) -> bool:
+        """Whether an agent of this kind has fields of these names."""
+        return {field.name for field in fields(cls)}.issuperset(names)
+
+    @classmethod
+    def shapes(cls) -> list[str]:
+        """The fields that are part of the compiled program: agents that differ in one are not trained together."""
+        return [field.name for field in fields(cls) if field.metadata.get("static")]
+
+    @classmethod
+    def defaults(cls, steps: int) -> dict[str, float]:
+        """Fields whose default depends on the number of training steps."""
+        return {}

@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
+from rewind.agents.agent import Agent, Array, Batch, Metrics, Scalar, number, shape
 from rewind.agents.networks import (
     MLP,
     Learner,
@@ -32,7 +31,7 @@ from rewind.agents.networks import (
 from rewind.targets import weighted_target
 
 
-class State(NamedTuple):
+class EDACState(NamedTuple):
     actor: Learner[TanhGaussianPolicy]
     critics: Learner[MLP]  # (ensemble, ...)
     log_alpha: Learner[Array]
@@ -41,15 +40,13 @@ class State(NamedTuple):
     key: Array
 
 
-class EDAC(eqx.Module):
+class EDAC(Agent[EDACState]):
     """EDAC, with the numbers of the MuJoCo data sets."""
 
-    observation_size: int = shape()
-    action_size: int = shape()
     hidden: tuple[int, ...] = shape((256, 256, 256))
     max_action: float = shape(1.0)
-    period: ClassVar[int] = 1
     ensemble: int = shape(10)
+    entropy_bonus: ClassVar[bool] = True
 
     discount: Scalar = number(0.99)
     beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
@@ -60,15 +57,15 @@ class EDAC(eqx.Module):
     target_rate: Scalar = number(0.005)
     target_entropy: Scalar = number(-1.0)  # per action dimension
 
-    def init(self, key: Array, batch_size: int) -> State:
+    def init(self, key: Array, batch_size: int) -> EDACState:
         actor_key, critic_key, key = jax.random.split(key, 3)
         sizes = [self.observation_size + self.action_size, *self.hidden, 1]
         actor = TanhGaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
         critics = MLP(critic_key, sizes, ensemble=self.ensemble, hidden_bias=0.1, head_bound=3e-3)
         carry, log_alpha = jnp.zeros(batch_size), jnp.zeros(())
-        return State(learner(actor), learner(critics), learner(log_alpha), copy(critics), carry, key)
+        return EDACState(learner(actor), learner(critics), learner(log_alpha), copy(critics), carry, key)
 
-    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+    def update(self, state: EDACState, batch: Batch) -> tuple[EDACState, Metrics, Array]:
         key, noise = draw_noise(state.key, (2, *batch.actions.shape[1:]))  # one draw for s, one for s'
         (batch,) = batch.split(self.period)
 
@@ -100,7 +97,7 @@ class EDAC(eqx.Module):
             "target": target.mean(),
         }
         target_critics = follow(state.target_critics, critics.params, self.target_rate)
-        return State(actor, critics, log_alpha, target_critics, carry, key), metrics, q.std(0)[None]
+        return EDACState(actor, critics, log_alpha, target_critics, carry, key), metrics, q.std(0)[None]
 
     def bootstrap(
         self, actor: TanhGaussianPolicy, target_critics: MLP, batch: Batch, noise: Array, alpha: Array
@@ -124,11 +121,14 @@ class EDAC(eqx.Module):
         q = value(critics, batch.observations, actions * self.max_action).min(0)
         return (alpha * log_prob - q).mean()
 
-    def policy(self, state: State) -> TanhGaussianPolicy:
+    def q_values(self, state: EDACState, observations: Array, actions: Array) -> Array:
+        return value(state.critics.params, observations, actions).mean(0)
+
+    def policy(self, state: EDACState) -> TanhGaussianPolicy:
         return state.actor.params
 
-    def act(self, policy: TanhGaussianPolicy, observations: Array) -> Array:
-        return policy.mode(observations) * self.max_action
+    def network(self, policy: TanhGaussianPolicy) -> MLP | None:
+        return policy.mean if super().network(policy) is not None else None
 
 
 def _value_and_slope(critics: MLP, observations: Array, actions: Array) -> tuple[Array, Array]:

@@ -11,18 +11,17 @@ All three losses see the parameters from before the update: V(s') and the advant
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
+from rewind.agents.agent import Agent, Array, Batch, Metrics, Scalar, number, shape
 from rewind.agents.networks import MLP, GaussianPolicy, Learner, copy, follow, learner, step, value
 from rewind.targets import weighted_target
 
 
-class State(NamedTuple):
+class IQLState(NamedTuple):
     actor: Learner[GaussianPolicy]
     critics: Learner[MLP]  # (2, ...)
     value: Learner[MLP]
@@ -30,14 +29,11 @@ class State(NamedTuple):
     carry: Array  # (batch,)
 
 
-class IQL(eqx.Module):
+class IQL(Agent[IQLState]):
     """IQL, with the numbers of the MuJoCo data sets."""
 
-    observation_size: int = shape()
-    action_size: int = shape()
     hidden: tuple[int, ...] = shape((256, 256))
     max_action: float = shape(1.0)
-    period: ClassVar[int] = 1
 
     discount: Scalar = number(0.99)
     beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
@@ -51,15 +47,19 @@ class IQL(eqx.Module):
     target_low: Scalar = number(-math.inf)  # bounds of the critics' targets
     target_high: Scalar = number(math.inf)
 
-    def init(self, key: Array, batch_size: int) -> State:
+    @classmethod
+    def defaults(cls, steps: int) -> dict[str, float]:
+        return {"total_steps": float(steps)}
+
+    def init(self, key: Array, batch_size: int) -> IQLState:
         actor_key, critic_key, value_key = jax.random.split(key, 3)
         actor = GaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
         critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
         values = MLP(value_key, [self.observation_size, *self.hidden, 1])
         carry = jnp.zeros(batch_size)
-        return State(learner(actor), learner(critics), learner(values), copy(critics), carry)
+        return IQLState(learner(actor), learner(critics), learner(values), copy(critics), carry)
 
-    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+    def update(self, state: IQLState, batch: Batch) -> tuple[IQLState, Metrics, Array]:
         (batch,) = batch.split(self.period)
         target, carry = weighted_target(
             state.carry,
@@ -95,9 +95,9 @@ class IQL(eqx.Module):
             "advantage": advantage.mean(),
         }
         target_critics = follow(state.target_critics, critics.params, self.target_rate)
-        return State(actor, critics, values, target_critics, carry), metrics, q.std(0)[None]
+        return IQLState(actor, critics, values, target_critics, carry), metrics, q.std(0)[None]
 
-    def bootstrap(self, state: State, batch: Batch) -> Array:
+    def bootstrap(self, state: IQLState, batch: Batch) -> Array:
         """(batch,): V(s')"""
         return state.value.params(batch.next_observations)[:, 0]
 
@@ -114,8 +114,8 @@ class IQL(eqx.Module):
         weight = jnp.minimum(jnp.exp(self.temperature * advantage), 100.0)
         return -(weight * actor.log_prob(batch.observations, batch.actions / self.max_action)).mean()
 
-    def policy(self, state: State) -> MLP:
-        return state.actor.params.mean
+    def q_values(self, state: IQLState, observations: Array, actions: Array) -> Array:
+        return value(state.critics.params, observations, actions).mean(0)
 
-    def act(self, policy: MLP, observations: Array) -> Array:
-        return jnp.tanh(policy(observations)) * self.max_action
+    def policy(self, state: IQLState) -> MLP:
+        return state.actor.params.mean

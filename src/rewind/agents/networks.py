@@ -114,9 +114,18 @@ class TanhGaussianPolicy(eqx.Module):
     def __init__(self, key: Array, sizes: Sequence[int]) -> None:
         self.heads = MLP(key, [*sizes[:-1], 2 * sizes[-1]], hidden_bias=0.1, head_bound=1e-3)
 
-    def mode(self, observations: Array) -> Array:
-        """The deterministic action, (rows, action)."""
-        return jnp.tanh(jnp.split(self.heads(observations), 2, axis=-1)[0])
+    @property
+    def mean(self) -> MLP:
+        """The network of the mean alone, of one policy or of several stacked."""
+        weight, bias = self.heads.weights[-1], self.heads.biases[-1]
+        size = bias.shape[-1] // 2
+        last = (weight[..., :size], bias[..., :size])
+        alone: MLP = eqx.tree_at(lambda heads: (heads.weights[-1], heads.biases[-1]), self.heads, last)
+        return alone
+
+    def __call__(self, observations: Array) -> Array:
+        """The mean, whose tanh is the deterministic action, (rows, action)."""
+        return jnp.split(self.heads(observations), 2, axis=-1)[0]
 
     def sample(self, observations: Array, noise: Array) -> tuple[Array, Array]:
         """The actions that standard normal `noise` selects, (rows, action), and their log-density, (rows,)"""

@@ -13,16 +13,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Array, Batch, Metrics, Scalar, number, shape
+from rewind.agents.agent import Agent, Array, Batch, Metrics, Scalar, number, shape
 from rewind.agents.networks import MLP, Learner, copy, draw_noise, follow, learner, step, value
 from rewind.targets import weighted_target
 
 
-class State(NamedTuple):
+class TD3BCState(NamedTuple):
     actor: Learner[MLP]
     critics: Learner[MLP]  # (2, ...)
     target_actor: MLP
@@ -31,11 +30,9 @@ class State(NamedTuple):
     key: Array
 
 
-class TD3BC(eqx.Module):
+class TD3BC(Agent[TD3BCState]):
     """TD3+BC, with the numbers of the MuJoCo data sets."""
 
-    observation_size: int = shape()
-    action_size: int = shape()
     hidden: tuple[int, ...] = shape((256, 256))
     max_action: float = shape(1.0)
     period: int = shape(2)  # critic steps per step of the actor and the targets
@@ -51,14 +48,14 @@ class TD3BC(eqx.Module):
     target_low: Scalar = number(-math.inf)  # bounds of the critics' targets
     target_high: Scalar = number(math.inf)
 
-    def init(self, key: Array, batch_size: int) -> State:
+    def init(self, key: Array, batch_size: int) -> TD3BCState:
         actor_key, critic_key, key = jax.random.split(key, 3)
         actor = MLP(actor_key, [self.observation_size, *self.hidden, self.action_size])
         critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
         carry = jnp.zeros(batch_size)
-        return State(learner(actor), learner(critics), copy(actor), copy(critics), carry, key)
+        return TD3BCState(learner(actor), learner(critics), copy(actor), copy(critics), carry, key)
 
-    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+    def update(self, state: TD3BCState, batch: Batch) -> tuple[TD3BCState, Metrics, Array]:
         key, noise = draw_noise(state.key, batch.actions.shape)
         bootstraps = self.bootstrap(state, batch, noise)
 
@@ -89,9 +86,9 @@ class TD3BC(eqx.Module):
         }
         target_actor = follow(state.target_actor, actor.params, self.target_rate)
         target_critics = follow(state.target_critics, critics.params, self.target_rate)
-        return State(actor, critics, target_actor, target_critics, carry, key), metrics, q.std(1)
+        return TD3BCState(actor, critics, target_actor, target_critics, carry, key), metrics, q.std(1)
 
-    def bootstrap(self, state: State, batch: Batch, noise: Array) -> Array:
+    def bootstrap(self, state: TD3BCState, batch: Batch, noise: Array) -> Array:
         """(period, batch): the smaller target Q at the smoothed target action."""
         observations = batch.next_observations.reshape(-1, self.observation_size)
         noise = jnp.clip(self.policy_noise * noise, -self.noise_clip, self.noise_clip)
@@ -109,8 +106,8 @@ class TD3BC(eqx.Module):
         weight = self.alpha / jax.lax.stop_gradient(jnp.abs(q).mean())
         return -weight * q.mean() + ((actions - batch.actions) ** 2).mean()
 
-    def policy(self, state: State) -> MLP:
-        return state.actor.params
+    def q_values(self, state: TD3BCState, observations: Array, actions: Array) -> Array:
+        return value(state.critics.params, observations, actions).mean(0)
 
-    def act(self, policy: MLP, observations: Array) -> Array:
-        return jnp.tanh(policy(observations)) * self.max_action
+    def policy(self, state: TD3BCState) -> MLP:
+        return state.actor.params

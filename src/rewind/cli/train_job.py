@@ -15,7 +15,7 @@ from rewind.cli.train import EvaluationOptions, Train
 from rewind.cli.train_settings import parse_settings
 from rewind.data import Trajectories, load
 from rewind.envs.make import known_task
-from rewind.errors import RewindError, UsageError, unknown_name
+from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
 from rewind.evaluation.results import (
     Variant,
@@ -57,13 +57,11 @@ def run_job(command: Train) -> None:
 def describe_runs(command: Train, data: Trajectories) -> tuple[list[Run], list[str]]:
     """All runs, and the name of the variant each belongs to."""
     agent = command.agent
-    if agent.algorithm not in AGENTS:
-        raise unknown_name("algorithm", agent.algorithm, AGENTS)
-    fixed, swept = parse_settings(AGENTS[agent.algorithm], agent.set)
+    kind = AGENTS[agent.algorithm]
+    fixed, swept = parse_settings(kind, agent.set)
     if agent.hidden is not None:
         fixed["hidden"] = agent.hidden
-    if agent.algorithm == "iql":
-        fixed.setdefault("total_steps", float(agent.steps))  # the actor's rate reaches 0 at the end
+    fixed = {**kind.defaults(agent.steps), **fixed}
     view = {"rewards": command.data.rewards, "normalise_states": command.data.normalise_states}
     given: dict[str, Any] = {key: value for key, value in view.items() if value is not None}
     runs, names = [], []
@@ -72,7 +70,7 @@ def describe_runs(command: Train, data: Trajectories) -> tuple[list[Run], list[s
         extra = "".join(f" {name} {value:g}" for name, value in own.items())
         for run in _combinations(command, data, {**fixed, **own}):
             runs.append(replace(run, view=replace(run.view, **given), name=run.name + extra))
-            names.append(variant_name(agent.algorithm, run) + extra)
+            names.append(variant_name(run) + extra)
     return bound_targets(runs, data) if agent.bounded else runs, names
 
 
@@ -91,13 +89,13 @@ def _combinations(command: Train, data: Trajectories, settings: dict[str, Any]) 
 
 
 def _without_beta(algorithm: str, sampler: str) -> bool:
-    return algorithm == "bc" or sampler == "baseline"
+    return sampler == "baseline" or not AGENTS[algorithm].has("beta")
 
 
-def variant_name(algorithm: str, run: Run) -> str:
+def variant_name(run: Run) -> str:
     """A run without its seed."""
-    name = run.sampler.name
-    return name if _without_beta(algorithm, name) else f"{name} beta {float(run.agent.beta):g}"  # type: ignore[attr-defined]
+    name, beta = run.sampler.name, run.agent.beta
+    return name if beta is None or name == "baseline" else f"{name} beta {float(beta):g}"
 
 
 def find_environment(asked: str, data: Trajectories) -> str | None:

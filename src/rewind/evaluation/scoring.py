@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents.networks import value
 from rewind.data import Trajectories
 from rewind.envs import make
 from rewind.errors import DataError, RewindError, UsageError
@@ -143,14 +142,14 @@ def acting(group: Group, rows: Rows | None = None) -> Act:
 def networks_of(group: Group) -> Networks | None:
     """The policies of a group as they are now.
 
-    None where they act in another way than those of this package, max_action * tanh(network).
+    None where they act in another way than max_action * tanh(network).
     """
     engine, (mean, scale) = group.engine, group.normaliser()
-    agent: Any = engine.agent
-    if not type(agent).act.__module__.startswith("rewind.agents."):
+    network = layers(engine.agent, to_host(group.policies()))
+    if network is None:
         return None
-    max_action = np.array([getattr(run.agent, "max_action", 1.0) for run in group.runs], np.float32)
-    weights, biases = layers(to_host(group.policies()), agent.action_size)
+    max_action = np.array([run.agent.max_action for run in group.runs], np.float32)
+    weights, biases = network
     return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None])
 
 
@@ -172,20 +171,19 @@ def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
     def act(observations: Array) -> Any:
         return run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32))
 
-    discount = float(getattr(run.agent, "discount", 0.99))
+    discount = 0.99 if run.agent.discount is None else float(run.agent.discount)
     return asdict(diagnose(critic_of(group, at), act, data, discount, possible=group.possible[at]))
 
 
 def critic_of(group: Group, at: int) -> Callable[[Array, Array], Any]:
     """Q(s, a) of one run as it is now, the mean of its critics, (rows,); NaN for an agent without critics."""
-    state, normaliser = group.engine.state, group.sources[at].normaliser
-    critics = jax.tree.map(lambda leaf: leaf[at], state.critics.params) if hasattr(state, "critics") else None
+    agent, normaliser = group.runs[at].agent, group.sources[at].normaliser
+    state = jax.tree.map(lambda leaf: leaf[at], group.engine.state)
 
     def q(observations: Array, actions: Array) -> Any:
-        if critics is None:
-            return np.full(len(observations), np.nan)
         states = jnp.asarray(normaliser(observations), jnp.float32)
-        return value(critics, states, jnp.asarray(actions, jnp.float32)).mean(0)
+        values = agent.q_values(state, states, jnp.asarray(actions, jnp.float32))
+        return np.full(len(observations), np.nan) if values is None else values
 
     return q
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rewind.agents import Agent
+from rewind.agents import AGENTS
+from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError
 from rewind.targets import target_bounds
@@ -26,20 +27,20 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
     result = []
     for run in runs:
-        agent: Any = run.agent
-        own = data_of(run, data)
-        if not (hasattr(agent, "target_low") and hasattr(agent, "target_high")):
-            raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of td3_bc and iql can")
+        agent, own = run.agent, data_of(run, data)
+        if agent.bounds is None:
+            able = " and ".join(name for name, kind in AGENTS.items() if kind.has(LOW, HIGH))
+            raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of {able} can")
         key = (id(own), run.view, plain(agent.discount))
         if key not in ranges:
             ranges[key] = possible_q(run.view.apply(own), agent)
         if not np.isfinite(ranges[key]).all():
             raise UsageError(f"a discount of {key[-1]:g} bounds nothing; set target_low and target_high yourself")
-        given = (agent.target_low, agent.target_high)
-        low, high = (float(found if np.isinf(one) else one) for found, one in zip(ranges[key], given, strict=True))
+        pairs = zip(ranges[key], agent.bounds, strict=True)
+        low, high = (float(possible if np.isinf(given) else given) for possible, given in pairs)
         if low > high:
             raise UsageError(f"targets cannot be at least {low:g} and at most {high:g}; the data's: {ranges[key]}")
-        result.append(replace(run, agent=replace(agent, target_low=low, target_high=high)))
+        result.append(replace(run, agent=agent.bounded(low, high)))
     return result
 
 
@@ -48,7 +49,6 @@ def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
 
     Anything, for an agent without critics, and for one whose Q has a bonus for entropy besides.
     """
-    discount = plain(getattr(agent, "discount", 1.0))
-    if discount >= 1.0 or hasattr(agent, "target_entropy"):
+    if agent.discount is None or plain(agent.discount) >= 1.0 or agent.entropy_bonus:
         return -np.inf, np.inf
-    return target_bounds(data.rewards, discount)
+    return target_bounds(data.rewards, plain(agent.discount))

@@ -202,8 +202,8 @@ class Course:
             low, high = self.group.possible[self.group.numbers.index(record["run"])]
             name, step, q = f"run {record['run']} ({record['name']})", f"{record['step']:,}", record["q"]
             rewards = f"its rewards add up to between {low:,.0f} and {high:,.0f}"
-            agent = self.session.runs[record["run"]].agent
-            free = np.isinf(getattr(agent, "target_high", 0.0))
+            bounds = self.session.runs[record["run"]].agent.bounds
+            free = bounds is not None and np.isinf(bounds[1])
             told = " (`rewind train --bounded`, or `bound_targets`, would hold it)" if free else ""
             bar.write(f"rewind: {name} has a Q of {q:,.0f} at step {step}, but {rewards}: its critic diverges{told}")
 

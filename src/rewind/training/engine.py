@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents import Agent
+from rewind.agents.agent import Agent
 from rewind.agents.networks import fused_networks
 from rewind.errors import UsageError
 from rewind.training.table import Table
@@ -129,7 +129,7 @@ def train_block(
     A run whose numbers are no longer finite, or whose Q has exploded, stays at the state from before the block: the
     shapes stay, the other runs go on.
     """
-    sizes = {"observation": agent.observation_size, "action": agent.action_size}  # type: ignore[attr-defined]
+    sizes: Any = {"observation": agent.observation_size, "action": agent.action_size}
     updates = indices.shape[0] // agent.period
     most = max(1, MEASURED // agent.period)
     stride = max(count for count in range(1, most + 1) if updates % count == 0)

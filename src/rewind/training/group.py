@@ -191,13 +191,13 @@ def finite(value: Any) -> float | None:
 
 def check_data(data: Trajectories, run: Run, batch_size: int) -> None:
     """What an agent cannot learn from is an error before anything is compiled."""
-    sizes = {"observations": "observation_size", "actions": "action_size"}
-    for name, size in sizes.items():
-        array, expected = getattr(data, name), getattr(run.agent, size)
+    sizes = {"observations": run.agent.observation_size, "actions": run.agent.action_size}
+    for name, expected in sizes.items():
+        array = getattr(data, name)
         if array.ndim != 2 or array.shape[1] != expected:
             raise DataError(f"{name} have shape {array.shape[1:]}; the agent expects ({expected},)")
     largest = float(np.abs(data.actions).max())
-    bound = float(getattr(run.agent, "max_action", 1.0))
+    bound = float(run.agent.max_action)
     if largest > bound * (1 + 1e-4):
         row, most = int(np.abs(data.actions).max(axis=1).argmax()), f"max_action={np.ceil(100 * largest) / 100:g}"
         raise DataError(

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewind.agents.networks import MLP, TanhGaussianPolicy
+from rewind.agents.agent import Agent
+from rewind.agents.networks import MLP
 from rewind.errors import UsageError
 from rewind.policy import Policy
 from rewind.training.options import Trained
@@ -33,10 +34,12 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
 
 def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
     """The policy of a run without its agent. One that acts in another way than a `Policy` does is refused."""
-    agent: Any = trained.run.agent
-    weights, biases = layers(trained.policy, agent.action_size)
+    agent = trained.run.agent
+    network = layers(agent, trained.policy)
+    if network is None:
+        raise UsageError(f"a policy of {type(agent).__name__} cannot be saved: it is not max_action * tanh(MLP)")
     mean, scale = trained.normaliser
-    policy = Policy(weights, biases, mean, scale, float(getattr(agent, "max_action", 1.0)), provenance)
+    policy = Policy(*network, mean, scale, float(agent.max_action), provenance)
     probes = np.random.default_rng(0).standard_normal((PROBES, policy.observation_size)) * scale + mean
     with jax.default_matmul_precision("highest"):
         acted = np.asarray(agent.act(trained.policy, jnp.asarray(trained.normaliser(probes), jnp.float32)))
@@ -45,11 +48,12 @@ def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
     return policy
 
 
-def layers(policy: Any, action_size: int) -> tuple[list[Any], list[Any]]:
-    """Weights and biases of the network whose tanh is the action; of several, where there is an axis before."""
-    network = policy.heads if isinstance(policy, TanhGaussianPolicy) else policy
+def layers(agent: Agent[Any], policy: Any) -> tuple[list[Any], list[Any]] | None:
+    """Weights and biases of the network whose tanh is the action; of several, where there is an axis before.
+
+    None for a policy that acts in another way.
+    """
+    network = agent.network(policy)
     if not isinstance(network, MLP):
-        raise UsageError(f"a policy of {type(policy).__name__} cannot be saved: expected an MLP")
-    weights, biases = ([np.asarray(leaf) for leaf in leaves] for leaves in (network.weights, network.biases))
-    # EDAC's last layer also gives the standard deviations, which the mode does not need.
-    return [*weights[:-1], weights[-1][..., :action_size]], [*biases[:-1], biases[-1][..., :action_size]]
+        return None
+    return [np.asarray(leaf) for leaf in network.weights], [np.asarray(leaf) for leaf in network.biases]

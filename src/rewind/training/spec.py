@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rewind.agents import AGENTS, Agent
-from rewind.agents.bc import best_fraction
+from rewind.agents import AGENTS
+from rewind.agents.agent import Agent
 from rewind.data import Trajectories, load
 from rewind.data.catalogue import Entry, known_entry
 from rewind.errors import UsageError, unknown_name
@@ -77,6 +77,14 @@ class View:
         return data.map_rewards(lambda rewards: rewards * np.float32(1000 / spread), f"r * 1000 / {spread:g}")
 
 
+def best_fraction(returns: np.ndarray[Any, Any], top: float) -> np.ndarray[Any, Any]:
+    """Which trajectories have the highest returns: at least one, ties in the order of the data."""
+    if not 0.0 < top <= 1.0:
+        raise UsageError(f"top is {top}; expected a fraction above 0, at most 1")
+    count = max(1, math.ceil(top * len(returns) - 1e-9))  # 0.1 * 30 is a little more than 3
+    return np.sort(np.argsort(-np.asarray(returns), kind="stable")[:count])
+
+
 @dataclass(frozen=True)
 class Run:
     """One training run. Runs that differ only in numbers, memories, seeds and data are trained together.
@@ -140,13 +148,12 @@ def make_runs(
 
     dataset: what `rewind.load` takes
     """
-    if algorithm not in AGENTS:
-        raise unknown_name("algorithm", algorithm, AGENTS)
+    kind = AGENTS[algorithm]
     _check_settings(algorithm, settings)
     data = load(dataset)
     samplers = [samplers] if isinstance(samplers, (str, Sampler)) else samplers
     betas = [betas] if isinstance(betas, (int, float)) else betas
-    betas = [1.0] if algorithm == "bc" else betas  # it has no critic
+    betas = betas if kind.has("beta") else [1.0]
     if isinstance(seeds, int):
         raise UsageError(f"seeds is {seeds}; expected several numbers: [{seeds}], or range({seeds}) for that many")
     seeds = list(seeds)
@@ -163,10 +170,8 @@ def make_runs(
     for sampler in samplers:
         for beta in betas:
             value = _paper_beta(known, data) if beta is None else beta
-            numbers = (
-                {**paper_settings, **settings} if algorithm == "bc" else {**paper_settings, "beta": value, **settings}
-            )
-            agent = AGENTS[algorithm](**sizes, **numbers)
+            weighted = {"beta": value} if kind.has("beta") else {}
+            agent = kind(**sizes, **{**paper_settings, **weighted, **settings})
             for seed in seeds:
                 chosen = sampler if isinstance(sampler, Sampler) else Sampler(sampler)
                 name = f"{algorithm} {chosen.name} beta {value:g} seed {seed}"
@@ -175,7 +180,7 @@ def make_runs(
 
 
 def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
-    fields = [field.name for field in dataclass_fields(AGENTS[algorithm])]  # type: ignore[arg-type]
+    fields = [field.name for field in dataclass_fields(AGENTS[algorithm])]
     for name in settings:
         if name not in fields:
             raise unknown_name(f"setting of {algorithm}", name, fields)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.agents import AGENTS
 from rewind.data import save_npz
 from rewind.errors import RewindError, UsageError
 from rewind.files import write_json
@@ -77,8 +78,8 @@ class BenchDeterminism:
         arguments += ["--algorithm", self.algorithm, "--samplers", *self.samplers, "--betas", 0.5]
         arguments += ["--seeds", *range(self.seeds), "--log-every", BLOCK, "--evaluate-every", 0]
         arguments += ["--deterministic"] if self.deterministic else []
-        if self.algorithm == "iql":  # its rate falls over the whole training, which must not end in the middle
-            arguments += ["--set", f"total_steps={self.steps}"]
+        for setting, value in AGENTS[self.algorithm].defaults(self.steps).items():  # as if nothing ended in the middle
+            arguments += ["--set", f"{setting}={value}"]
         command = [sys.executable, "-m", "rewind.cli", "train", *map(str, arguments), *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 
+from rewind.agents import AGENTS
 from rewind.cli.train_job import find_environment
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, RewindError
@@ -177,10 +178,8 @@ def describe(specs: Sequence[RunSpec], data: Mapping[str, Trajectories]) -> list
     """Runs as the engine takes them, with the paper's hyper-parameters for their data."""
     runs: list[Run] = []
     for spec in specs:
-        settings = dict(spec.settings)
+        settings = {**AGENTS[spec.algorithm].defaults(spec.steps), **dict(spec.settings)}
         bounded = settings.pop("bounded", False)
-        if spec.algorithm == "iql":
-            settings.setdefault("total_steps", float(spec.steps))  # the actor's rate reaches 0 at the end
         sampler = Sampler(spec.sampler, spec.exponent, spec.reuse, spec.stagger)
         own = data[spec.dataset]
         these = make_runs(own, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)

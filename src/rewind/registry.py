@@ -1,0 +1,96 @@
+"""Registries: things by name, Rewind's own and those that other packages add.
+
+Another package adds an entry by an entry point, in its pyproject.toml:
+
+    [project.entry-points."rewind.agents"]
+    my_agent = "my_package.my_module:MyAgent"
+
+and a script by `AGENTS.register("my_agent", MyAgent)`. This is the only module that imports our own modules by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from rewind.errors import UsageError, missing_extra, unknown_name
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Things by name, in a fixed order, each imported when it is first used: to list the names imports nothing.
+
+    what: one of them, for error messages
+    group: of the entry points that other packages add
+    builtin: Rewind's own, as objects or as "module:attribute"
+    extra: what they need besides NumPy, as in `pip install 'rewind-rl[extra]'`
+    """
+
+    def __init__(self, what: str, group: str, builtin: Mapping[str, T | str], extra: str | None = None) -> None:
+        self.what, self.group, self.extra = what, group, extra
+        self._builtin = builtin
+
+    def register(self, name: str, thing: T) -> None:
+        """Add a thing for as long as this process runs."""
+        if name in self._things:
+            raise UsageError(f"there is already a {self.what} {name!r}: choose another name")
+        self._things[name] = thing
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._things:
+            raise unknown_name(self.what, name, self._things)
+        thing = self._things[name]
+        if isinstance(thing, _Later):
+            thing = self._things[name] = self._import(thing.path)
+        found: T = thing
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._things))
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As in any mapping: an unknown name is no error here."""
+        return self[name] if name in self._things else default
+
+    @cached_property
+    def _things(self) -> dict[str, Any]:
+        from importlib.metadata import entry_points  # slow to import
+
+        things = {name: _Later(own) if isinstance(own, str) else own for name, own in self._builtin.items()}
+        for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
+            there = things.get(point.name)
+            if point.name in self._builtin:
+                raise UsageError(f"{point.value} adds the {self.what} {point.name!r}, a name that Rewind uses itself")
+            if isinstance(there, _Later) and there.path != point.value:
+                raise UsageError(f"both {there.path} and {point.value} add the {self.what} {point.name!r}")
+            things[point.name] = _Later(point.value)
+        return things
+
+    def _import(self, path: str) -> Any:
+        try:
+            return import_attribute(path)
+        except Exception as error:  # whatever somebody's module raises
+            if self.extra is not None and isinstance(error, ModuleNotFoundError) and path in self._builtin.values():
+                raise missing_extra(str(error.name), self.extra) from error
+            raise UsageError(f"the {self.what} {path} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+class _Later(NamedTuple):
+    """What is not imported yet."""
+
+    path: str
+
+
+def import_attribute(path: str) -> Any:
+    """What "module:attribute" means."""
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)
