@@ -31,20 +31,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from rewind.agents.networks import MLP, Array, Scalar
 from rewind.errors import UsageError
 
-if TYPE_CHECKING:
-    from rewind.agents.networks import MLP
-
-Array = jax.Array
-Scalar = float | Array
 Metrics = dict[str, Array]
 State = TypeVar("State")
 
@@ -140,7 +136,7 @@ class Agent(eqx.Module, Generic[State]):
 
         An agent with an `act` of its own has none, unless it defines this too.
         """
-        return policy if type(self).act is Agent.act else None
+        return policy if isinstance(policy, MLP) and type(self).act is Agent.act else None
 
     # What the fields say
 

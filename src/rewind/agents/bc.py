@@ -12,8 +12,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Agent, Array, Batch, Metrics, Scalar, number, shape
-from rewind.agents.networks import MLP, Learner, learner, step
+from rewind.agents.agent import Agent, Batch, Metrics, number, shape
+from rewind.agents.networks import MLP, Array, Learner, Scalar, learner, step
 
 
 class BCState(NamedTuple):

@@ -16,10 +16,12 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Agent, Array, Batch, Metrics, Scalar, number, shape
+from rewind.agents.agent import Agent, Batch, Metrics, number, shape
 from rewind.agents.networks import (
     MLP,
+    Array,
     Learner,
+    Scalar,
     TanhGaussianPolicy,
     copy,
     draw_noise,
@@ -128,7 +130,7 @@ class EDAC(Agent[EDACState]):
         return state.actor.params
 
     def network(self, policy: TanhGaussianPolicy) -> MLP | None:
-        return policy.mean if super().network(policy) is not None else None
+        return super().network(policy.mean)
 
 
 def _value_and_slope(critics: MLP, observations: Array, actions: Array) -> tuple[Array, Array]:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Agent, Array, Batch, Metrics, Scalar, number, shape
-from rewind.agents.networks import MLP, GaussianPolicy, Learner, copy, follow, learner, step, value
+from rewind.agents.agent import Agent, Batch, Metrics, number, shape
+from rewind.agents.networks import MLP, Array, GaussianPolicy, Learner, Scalar, copy, follow, learner, step, value
 from rewind.targets import weighted_target
 
 

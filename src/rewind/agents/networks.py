@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from rewind.agents.agent import Array, Scalar
-
+Array = jax.Array
+Scalar = float | Array
 Params = TypeVar("Params")
 
 _fused = ContextVar("fused", default=False)

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewind.agents.agent import Agent
-from rewind.agents.networks import MLP
 from rewind.errors import UsageError
 from rewind.policy import Policy
 from rewind.training.options import Trained
@@ -54,6 +53,6 @@ def layers(agent: Agent[Any], policy: Any) -> tuple[list[Any], list[Any]] | None
     None for a policy that acts in another way.
     """
     network = agent.network(policy)
-    if not isinstance(network, MLP):
+    if network is None:
         return None
     return [np.asarray(leaf) for leaf in network.weights], [np.asarray(leaf) for leaf in network.biases]

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents.agent import Array, Batch, shape
+from rewind.agents.agent import Batch, shape
 from rewind.agents.edac import EDAC
-from rewind.agents.networks import MLP, value
+from rewind.agents.networks import MLP, Array, value
 
 Host = NDArray[Any]
 
