@@ -1,9 +1,13 @@
-"""The command itself: what it says when nobody wants to hear more."""
+"""The command itself: the commands it finds, and output that nobody reads to its end."""
 
 import subprocess
 import sys
 
 import pytest
+
+pytest.importorskip("tyro")
+
+from rewind.cli import main
 
 
 @pytest.mark.parametrize("asked", [["train", "--help"], ["data", "list"]])
@@ -16,3 +20,35 @@ def test_whoever_reads_no_further_gets_no_traceback(asked):
     command.stderr.close()
     assert command.wait(timeout=60) == 141
     assert said == b""
+
+
+@pytest.fixture
+def broken_package(tmp_path, monkeypatch):
+    """A package whose command cannot be imported."""
+    folder = tmp_path / "broken-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text("[rewind.commands]\nbroken = nowhere.at_all:Command\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_a_broken_command_of_another_package_breaks_no_other(broken_package, capsys):
+    main(["data", "list", "--suite", "adroit"])
+    assert "pen-human" in capsys.readouterr().out
+
+
+def test_a_broken_command_says_so_in_one_line(broken_package, capsys):
+    with pytest.raises(SystemExit):
+        main(["broken"])
+    said = capsys.readouterr().err
+    assert said.startswith("rewind: the command `rewind broken` (nowhere.at_all:Command) cannot be loaded")
+    assert said.count("\n") == 1
+
+
+def test_without_the_lab_its_commands_name_it(monkeypatch, capsys):
+    monkeypatch.setattr("rewind.cli.main.entry_points", lambda group: [])
+    for name in ("paper", "bench", "behaviour"):
+        with pytest.raises(SystemExit):
+            main([name, "status"])
+        said = capsys.readouterr().err
+        assert "pip install rewind-lab" in said and said.count("\n") == 1

@@ -21,7 +21,7 @@ from rewind.cli.sweeps import Sweeps
 from rewind.cli.toy import Toy
 from rewind.cli.train import Train
 from rewind.cli.watch import Watch
-from rewind.errors import MissingExtra, RewindError
+from rewind.errors import MissingExtra, RewindError, UsageError
 from rewind.version import __version__
 
 GROUP = "rewind.commands"  # entry points of other packages: a name, and a dataclass with a method `run`
@@ -40,9 +40,23 @@ OWN: Mapping[str, Any] = {
 LAB = ("paper", "bench", "behaviour", "house")  # commands of rewind-lab
 
 
-def find_commands() -> dict[str, Any]:
-    """Rewind's commands, then those of other packages."""
-    return {**OWN, **{point.name: point.load() for point in entry_points(group=GROUP)}}
+def find_commands(asked: str | None) -> dict[str, Any]:
+    """Rewind's commands, and those of other packages where one of them is asked for, or the list of all.
+
+    A package whose command cannot be imported breaks nobody else's.
+    """
+    commands = dict(OWN)
+    if asked in OWN:
+        return commands
+    for point in entry_points(group=GROUP):
+        try:
+            commands[point.name] = point.load()
+        except Exception as error:  # whatever somebody's module raises
+            problem = f"the command `rewind {point.name}` ({point.value}) cannot be loaded: {error!r}"
+            if asked == point.name:
+                raise UsageError(f"{problem}; install its package again") from error
+            warnings.warn(problem, stacklevel=2)
+    return commands
 
 
 @contextmanager
@@ -63,10 +77,13 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-def _chosen(arguments: list[str], commands: Mapping[str, Any]) -> Any:
-    if arguments and arguments[0] in LAB and arguments[0] not in commands:
+def _chosen(arguments: list[str], commands: Mapping[str, Any] | None) -> Any:
+    asked = arguments[0] if arguments else None
+    if commands is None:
+        commands = find_commands(asked)
+    if asked in LAB and asked not in commands:
         raise MissingExtra(
-            f"`rewind {arguments[0]}` is part of the lab, which is not installed: pip install rewind-lab, or "
+            f"`rewind {asked}` is part of the lab, which is not installed: pip install rewind-lab, or "
             "pip install -e lab in a checkout"
         )
     kinds = tuple(Annotated[kind, subcommand(name)] for name, kind in commands.items())
@@ -84,7 +101,7 @@ def main(arguments: list[str] | None = None, commands: Mapping[str, Any] | None 
         return
     try:
         with plain_warnings():
-            _chosen(arguments, find_commands() if commands is None else commands).run()
+            _chosen(arguments, commands).run()
     except RewindError as error:
         print(f"rewind: {error}", file=sys.stderr)
         sys.exit(error.exit_status)
