@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+from rewind.agents.settings import has_critics, paper_settings
 from rewind.data.catalogue import known_entry
 from rewind.memory import PRIORITIES
 
@@ -51,10 +52,8 @@ class RunSpec:
         """Runs of one program can be trained together: on one data set, or on several of one suite and one shape."""
         known = known_entry(self.dataset)
         data = self.dataset if known is None else (known.suite, known.sizes)
-        numbers = {} if known is None else known.numbers(self.algorithm)
-        shapes = {
-            name: _frozen(name, value) for name, value in {**numbers, **dict(self.settings)}.items() if name in SHAPES
-        }
+        numbers = {**paper_settings(self.algorithm, self.dataset), **dict(self.settings)}
+        shapes = {name: _frozen(name, value) for name, value in numbers.items() if name in SHAPES}
         own = (self.algorithm, tuple(sorted(shapes.items())), self.block, self.batch_size, self.steps, self.episodes)
         return (data, *own)
 
@@ -88,13 +87,12 @@ def from_record(record: Mapping[str, Any]) -> RunSpec:
 
 def canonical(spec: RunSpec) -> RunSpec:
     """The same run without what makes no difference to it."""
-    known = known_entry(spec.dataset)
-    paper = {} if known is None else known.numbers(spec.algorithm)
+    paper = paper_settings(spec.algorithm, spec.dataset)
     own = {name: value for name, value in spec.settings if (name, value) != ("bounded", False)}
     settings = sorted((name, _frozen(name, value)) for name, value in own.items() if paper.get(name) != value)
     spec = replace(spec, settings=tuple(settings), beta=float(spec.beta), exponent=float(spec.exponent))
-    if spec.algorithm == "bc":
-        spec = replace(spec, beta=1.0)  # no critic
+    if not has_critics(spec.algorithm):
+        spec = replace(spec, beta=1.0)
     if spec.sampler == "baseline":  # no sweeps: nothing is carried, nothing ranked
         spec = replace(spec, beta=1.0, reuse="on_finish", exponent=1.0, stagger=False)
     if spec.sampler == "tr":

@@ -1,12 +1,14 @@
-"""The catalogue says what D4RL and the paper say."""
+"""The catalogue, and the tables beside the agents, say what D4RL and the paper say."""
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rewind.agents.settings import agent_label, has_critics, paper_beta, paper_row, paper_settings, paper_view
 from rewind.cli.data import DataGet, DataInfo, DataList
 from rewind.data.catalogue import catalogue, entry, known_entry, label, normalised_score
 from rewind.errors import UsageError
@@ -73,30 +75,58 @@ def test_the_papers_23_data_sets_and_their_siblings_are_there():
 
 
 def test_beta_and_alpha_are_those_of_the_papers_tables_and_absent_where_it_has_none():
-    assert {n: k.beta for n, k in catalogue().items() if k.beta is not None} == PAPER_BETA
-    assert {n: k.td3_bc.alpha for n, k in catalogue().items() if k.paper} == PAPER_ALPHA
-    assert all(k.td3_bc.alpha == 2.5 for k in of_suite("mujoco"))
-    assert all(k.td3_bc.alpha is None for k in catalogue().values() if not k.paper and k.suite != "mujoco")
+    betas = {name: paper_beta(name) for name in catalogue()}
+    alphas = {name: paper_settings("td3_bc", name).get("alpha") for name in catalogue()}
+    assert {name: beta for name, beta in betas.items() if beta is not None} == PAPER_BETA
+    assert {name: alphas[name] for name, known in catalogue().items() if known.paper} == PAPER_ALPHA
+    assert all(alphas[known.name] == 2.5 for known in of_suite("mujoco"))
+    assert all(alphas[k.name] is None for k in catalogue().values() if not k.paper and k.suite != "mujoco")
 
 
 def test_iql_and_edac_settings_are_the_papers():
     expected = {"mujoco": (0.7, 3.0), "antmaze": (0.9, 10.0), "adroit": (0.7, 0.5)}
-    for known in catalogue().values():
-        assert (known.iql.tau, known.iql.beta) == expected[known.suite]
-        assert known.td3_bc.normalise_states and known.iql.normalise_states
+    scaled, eta = set(), {}
+    for name, known in catalogue().items():
+        td3_bc, iql, edac = (paper_row(algorithm, name) for algorithm in ("td3_bc", "iql", "edac"))
+        assert (iql["expectile"], iql["temperature"]) == expected[known.suite]
+        assert td3_bc["normalise_states"] and iql["normalise_states"]
+        scaled |= {name} if iql["rewards"] == "return_range" else set()
         if known.suite == "antmaze":
-            assert known.edac is None
-            assert known.td3_bc.rewards == known.iql.rewards == "minus_one"
+            assert edac is None and paper_settings("edac", name) == {}
+            assert td3_bc["rewards"] == iql["rewards"] == "minus_one"
             continue
-        assert known.edac.critics == (3 if "medium-replay" in known.name else 10)
-        assert known.edac.rewards == known.td3_bc.rewards == "raw" and not known.edac.normalise_states
-    scaled = {name for name, known in catalogue().items() if known.iql.rewards == "return_range"}
+        assert edac["ensemble"] == (3 if "medium-replay" in name else 10)
+        assert edac["rewards"] == td3_bc["rewards"] == "raw" and not edac["normalise_states"]
+        eta[name] = edac.get("eta")
     assert scaled == {"hopper-medium-v2", "hopper-medium-replay-v2"}
-    eta = {known.name: known.edac.eta for known in catalogue().values() if known.edac}
     assert eta["walker2d-medium-v2"] == eta["hopper-medium-expert-v2"] == 1
     assert eta["walker2d-medium-expert-v2"] == eta["halfcheetah-medium-expert-v2"] == 5
     assert (eta["pen-cloned-v1"], eta["pen-human-v1"], eta["door-expert-v1"]) == (10, 1000, 200)
     assert eta["hopper-random-v2"] is None
+
+
+def test_a_rebuilt_set_has_the_numbers_of_its_namesake_and_other_data_the_defaults_of_the_agent():
+    assert paper_settings("iql", "rewind/hopper-medium-v0") == paper_settings("iql", "hopper-medium-v2") != {}
+    assert paper_beta("rewind/antmaze-umaze-v0") == 0.95 and paper_beta("rewind/pointmaze-large-v0") is None
+    for name in (None, "somebody/data-v0"):
+        seen = {algorithm: paper_view(algorithm, name) for algorithm in ("td3_bc", "iql", "edac", "bc", "of_others")}
+        assert [algorithm for algorithm, view in seen.items() if view["normalise_states"]] == ["td3_bc", "iql"]
+        assert all(view["rewards"] == "raw" for view in seen.values())
+        assert paper_settings("td3_bc", name) == {}
+    assert agent_label("td3_bc") == "TD3+BC" and agent_label("of_others") == "of_others"
+    assert has_critics("iql") and has_critics("of_others") and not has_critics("bc")
+
+
+def test_every_number_of_a_table_is_a_field_of_its_agent():
+    pytest.importorskip("equinox")
+    from rewind.agents import AGENTS
+    from rewind.run_spec import SHAPES
+
+    for algorithm, kind in AGENTS.items():
+        assert kind.has("discount", "beta") == has_critics(algorithm)
+        assert all(kind.has(*paper_settings(algorithm, name)) for name in catalogue())
+        static = {field.name for field in fields(kind) if field.metadata.get("static")}
+        assert static - {"observation_size", "action_size", "max_action"} <= set(SHAPES)
 
 
 def test_suite_labels_are_the_papers():
@@ -113,7 +143,8 @@ def test_facts_of_the_23_are_those_collected_from_d4rl():
         assert (known.minimum_score, known.maximum_score) == (fact["min"], fact["max"])
         assert (known.address, known.suite, known.horizon) == (fact["url"], fact["suite"], fact["horizon"])
         assert (known.episodes, known.base_environment) == (fact["tfds_episode_count"], fact["base_env"])
-        assert (known.beta, known.td3_bc.alpha) == (fact["paper_beta"], fact["paper_td3bc_alpha"])
+        assert paper_beta(name) == fact["paper_beta"]
+        assert paper_settings("td3_bc", name)["alpha"] == fact["paper_td3bc_alpha"]
         assert known.name == fact["env_id"]
         if "v2_url" in fact:
             assert entry(name.replace("-v0", "-v2")).address == fact["v2_url"]
@@ -194,8 +225,8 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     assert re.search(r"^size +1,000,000$", capsys.readouterr().out, re.MULTILINE)
     DataInfo("hopper-medium-v2", json=tmp_path / "info.json").run()
     figures = json.loads((tmp_path / "info.json").read_text())
-    assert figures["iql"] == {"rewards": "return_range", "normalise_states": True, "tau": 0.7, "beta": 3.0}
-    assert re.search(r"^iql\.tau +0\.7$", capsys.readouterr().out, re.MULTILINE)
+    assert figures["iql"] == {"rewards": "return_range", "normalise_states": True, "expectile": 0.7, "temperature": 3.0}
+    assert re.search(r"^iql\.expectile +0\.7$", capsys.readouterr().out, re.MULTILINE)
     assert not list(tmp_path.glob(".*.tmp"))
 
 

@@ -176,11 +176,6 @@ class Agent(eqx.Module, Generic[State]):
         return {field.name for field in fields(cls)}.issuperset(names)
 
     @classmethod
-    def shapes(cls) -> list[str]:
-        """The fields that are part of the compiled program: agents that differ in one are not trained together."""
-        return [field.name for field in fields(cls) if field.metadata.get("static")]
-
-    @classmethod
     def defaults(cls, steps: int) -> dict[str, float]:
         """Fields whose default depends on the number of training steps."""
         return {}

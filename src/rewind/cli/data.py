@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from rewind.agents.settings import agent_tables, paper_beta, paper_row, paper_settings
 from rewind.cli.arguments import Positional, subcommand, tyro
 from rewind.cli.data_build import DataBuild
 from rewind.cli.data_cards import DataCards
@@ -111,7 +112,12 @@ def _here(known: Entry) -> bool:
 
 
 def _figures(known: Entry) -> dict[str, Any]:
-    return {**asdict(known), "here": _here(known)}
+    return {**asdict(known), **_paper(known.name), "here": _here(known)}
+
+
+def _paper(dataset: str) -> dict[str, Any]:
+    """The paper's settings for a data set, by agent."""
+    return {"beta": paper_beta(dataset), **{name: paper_row(name, dataset) for name in agent_tables()}}
 
 
 def _row(known: Entry) -> dict[str, Any]:
@@ -121,8 +127,8 @@ def _row(known: Entry) -> dict[str, Any]:
         "episodes": known.episodes,
         "horizon": known.horizon,
         "evaluated on": known.environment,
-        "beta": known.beta,
-        "alpha": known.td3_bc.alpha,
+        "beta": paper_beta(known.name),
+        "alpha": paper_settings("td3_bc", known.name).get("alpha"),
         "paper": known.paper,
         "here": _here(known),
     }
@@ -136,9 +142,7 @@ def _suite(recipe: Recipe) -> str:
 def _made_figures(recipe: Recipe) -> dict[str, Any]:
     known = known_entry(recipe.name)
     own = {**asdict(recipe), "bears the name of": None if known is None else known.name, "here": _built(recipe)}
-    return (
-        own if known is None else {**own, "beta": known.beta, "td3_bc": asdict(known.td3_bc), "iql": asdict(known.iql)}
-    )
+    return own if known is None else {**own, **_paper(known.name)}
 
 
 def _made_row(recipe: Recipe) -> dict[str, Any]:

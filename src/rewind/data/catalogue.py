@@ -1,4 +1,4 @@
-"""What is known of each published data set: files, environments, scores, and the paper's settings for it."""
+"""What is known of each published data set: files, environments, scores, labels."""
 
 from __future__ import annotations
 
@@ -16,36 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from rewind.errors import unknown_name
 
 Label = Literal["sparse", "dense"]
-Rewards = Literal["raw", "minus_one", "return_range"]
-
-
-@dataclass(frozen=True)
-class TD3BCSettings:
-    """alpha: weight of Q against cloning, None where the paper gives none."""
-
-    rewards: Rewards
-    normalise_states: bool
-    alpha: float | None = None
-
-
-@dataclass(frozen=True)
-class IQLSettings:
-    """tau: the expectile; beta: the inverse temperature of the advantage weights."""
-
-    rewards: Rewards
-    normalise_states: bool
-    tau: float
-    beta: float
-
-
-@dataclass(frozen=True)
-class EDACSettings:
-    """critics: N, the ensemble's size; eta: weight of its diversity, None where the paper gives none."""
-
-    rewards: Rewards
-    normalise_states: bool
-    critics: int
-    eta: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,8 +36,6 @@ class Entry:
     merge_fragments: whether to join the one-step success fragments
     rebuilt: the nearest set that Rewind makes itself; other policies, so never the same data
     paper: whether it is one of the paper's 23
-    beta: of the weighted target, None where the paper gives none
-    edac: None on AntMaze, where the paper has no EDAC
     """
 
     name: str
@@ -86,21 +54,7 @@ class Entry:
     boundaries: Literal["flags", "flags+jump"]
     merge_fragments: bool
     rebuilt: str
-    td3_bc: TD3BCSettings
-    iql: IQLSettings
-    edac: EDACSettings | None = None
     paper: bool = False
-    beta: float | None = None
-
-    def numbers(self, algorithm: str) -> dict[str, float]:
-        """The paper's hyper-parameters for this set by the names of the agent's fields; empty where it gives none."""
-        edac = self.edac
-        numbers: dict[str, dict[str, float | None]] = {
-            "td3_bc": {"alpha": self.td3_bc.alpha},
-            "iql": {"expectile": self.iql.tau, "temperature": self.iql.beta},
-            "edac": {} if edac is None else {"ensemble": edac.critics, "eta": edac.eta},
-        }
-        return {name: value for name, value in numbers.get(algorithm, {}).items() if value is not None}
 
 
 @cache
@@ -112,25 +66,14 @@ def catalogue() -> Mapping[str, Entry]:
     entries = {}
     for family in families.values():
         for task in family.pop("tasks").values():
-            for name, own in task.pop("sets").items():
-                entries[name] = _entry(name, host, _merged(_merged(family, task), own))
+            for name, facts in task.pop("sets").items():
+                entries[name] = _entry(name, host, {**family, **task, **facts})
     return MappingProxyType(entries)
 
 
-def _merged(defaults: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """`own` over `defaults`, inner tables likewise."""
-    result = {**defaults, **own}
-    for key in defaults.keys() & own.keys():
-        if isinstance(own[key], dict):
-            result[key] = _merged(defaults[key], own[key])
-    return result
-
-
-def _entry(name: str, host: str, table: dict[str, Any]) -> Entry:
-    settings = {"td3_bc": TD3BCSettings, "iql": IQLSettings, "edac": EDACSettings}
-    agents = {key: kind(**table.pop(key)) for key, kind in settings.items() if key in table}
-    table["sizes"] = tuple(table["sizes"])
-    return Entry(name=name, address=f"{host}/{table['folder']}/{table['file']}", **agents, **table)
+def _entry(name: str, host: str, facts: dict[str, Any]) -> Entry:
+    facts["sizes"] = tuple(facts["sizes"])
+    return Entry(name=name, address=f"{host}/{facts['folder']}/{facts['file']}", **facts)
 
 
 def entry(name: str) -> Entry:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rewind.agents.settings import agent_label, has_critics
 from rewind.report.curves import chart_data, curve
 from rewind.report.document import Block, Cell, Chart, Document, Line, Section, Table
-from rewind.report.methods import Method, agent_label
+from rewind.report.methods import Method
 from rewind.report.provenance import facts, origin
 from rewind.report.runs import Results, runs_of
 from rewind.report.stability import critic_known, diverged
@@ -133,7 +134,7 @@ def build(finished: Sequence[Finished]) -> Document:
 
 def _warning(results: Results) -> list[Block]:
     """First of all, where critics promise what cannot be."""
-    lost = [run for run in results.runs if diverged(run) and run.algorithm != "bc"]  # which has no critic
+    lost = [run for run in results.runs if diverged(run) and has_critics(run.algorithm)]
     if not lost:
         return []
     names = list(dict.fromkeys(f"{_name(run.dataset, run.algorithm)}: {run.method.label}" for run in lost))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rewind.agents.settings import agent_label
+
 # Samplers in the paper's order, and two names that it has for TR: with a beta of 0, and with its own beta for the data.
 LABELS = {
     "baseline": "Baseline",
@@ -30,7 +32,7 @@ FAMILIES = {
     "Lower uncertainty": ("lower_mean_unc", "lower_lqm_unc", "lower_uqm_unc"),
     "Higher uncertainty": ("higher_mean_unc", "higher_lqm_unc", "higher_uqm_unc"),
 }
-ALGORITHMS = {"td3_bc": "TD3+BC", "iql": "IQL", "edac": "EDAC", "bc": "BC"}
+ALGORITHMS = {name: agent_label(name) for name in ("td3_bc", "iql", "edac", "bc")}  # in the order of a page
 
 
 class Method(NamedTuple):
@@ -47,10 +49,6 @@ class Method(NamedTuple):
         if self.beta != 1 and self.sampler != "baseline":
             name = LABELS["sarsa"] if (self.sampler, self.beta) == ("tr", 0) else f"{name}, β {self.beta:g}"
         return f"{name} ({self.variant})" if self.variant else name
-
-
-def agent_label(algorithm: str) -> str:
-    return ALGORITHMS.get(algorithm, algorithm)
 
 
 def short(dataset: str) -> str:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from rewind.agents.settings import agent_label
 from rewind.data.catalogue import known_entry
 from rewind.report.document import Block, Cell, Fold, Line, Table
-from rewind.report.methods import agent_label
 from rewind.report.runs import Results
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rewind.agents.settings import agent_label
 from rewind.report.document import Cell, Line, Table
-from rewind.report.methods import Method, agent_label
+from rewind.report.methods import Method
 from rewind.report.runs import FinishedRun, scores_of
 from rewind.statistics import bootstrap, deviation, improvement, interval
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from rewind.agents.settings import agent_label
 from rewind.report.document import Block, Cell, Line, Table
-from rewind.report.methods import agent_label, short
+from rewind.report.methods import short
 from rewind.report.runs import FinishedRun, Results
 from rewind.targets import SLACK
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rewind.agents.settings import paper_settings, paper_view
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
 from rewind.evaluation.rows import Row
@@ -112,10 +113,9 @@ def _settings(training: _Training, run: dict[str, Any], swept: Sequence[str]) ->
     command = training.results["command"]["agent"]
     given = [text.partition("=")[0] for text in command.get("set", ())] + (["hidden"] if command.get("hidden") else [])
     given += ["target_low", "target_high"] if command.get("bounded") else []
-    paper, own = known.numbers(algorithm), {each: agent.get(each) for each in (*swept, *given) if each != "total_steps"}
-    theirs: Any = getattr(known, algorithm, None)
-    view = {"top": 1.0}
-    view |= {} if theirs is None else {"rewards": theirs.rewards, "normalise_states": theirs.normalise_states}
+    paper = paper_settings(algorithm, name)
+    own = {each: agent.get(each) for each in (*swept, *given) if each != "total_steps"}
+    view = {"top": 1.0, **paper_view(algorithm, name)}
     seen = {each: value for each, value in run.get("view", {}).items() if value != view.get(each, value)}
     return {each: value for each, value in own.items() if value != paper.get(each)} | seen | built
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from rewind.agents import AGENTS
 from rewind.agents.agent import Agent
+from rewind.agents.settings import paper_beta, paper_settings, paper_view
 from rewind.data import Trajectories, load
-from rewind.data.catalogue import Entry, known_entry
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 
@@ -160,18 +160,16 @@ def make_runs(
     for beta in betas:
         if beta is not None and not 0.0 <= beta <= 1.0:
             raise UsageError(f"beta is {beta}; expected a number from 0 to 1")
-    known = known_entry(data.name)
-    paper_view, paper_settings = _catalogued(known, algorithm)
-    chosen_view = paper_view if view is None else view
+    chosen_view = View(**paper_view(algorithm, data.name)) if view is None else view
     if top is not None:
         chosen_view = replace(chosen_view, top=top)
     sizes = {f"{what}_size": _width(what, getattr(data, f"{what}s")) for what in ("observation", "action")}
     runs = []
     for sampler in samplers:
         for beta in betas:
-            value = _paper_beta(known, data) if beta is None else beta
+            value = _paper_beta(data.name) if beta is None else beta
             weighted = {"beta": value} if kind.has("beta") else {}
-            agent = kind(**sizes, **{**paper_settings, **weighted, **settings})
+            agent = kind(**sizes, **{**paper_settings(algorithm, data.name), **weighted, **settings})
             for seed in seeds:
                 chosen = sampler if isinstance(sampler, Sampler) else Sampler(sampler)
                 name = f"{algorithm} {chosen.name} beta {value:g} seed {seed}"
@@ -200,16 +198,8 @@ def _width(what: str, array: Any) -> int:
     return int(array.shape[1])
 
 
-def _paper_beta(known: Entry | None, data: Trajectories) -> float:
-    if known is None or known.beta is None:
-        raise UsageError(f"the paper gives no beta for {data.name or 'this data'}; choose one from 0 to 1")
-    return known.beta
-
-
-def _catalogued(known: Entry | None, algorithm: str) -> tuple[View, dict[str, Any]]:
-    """The paper's view of a data set and its hyper-parameters; plain defaults for data it does not know."""
-    if known is None or algorithm == "bc":
-        return View(normalise_states=algorithm in ("td3_bc", "iql")), {}
-    theirs: Any = getattr(known, algorithm)
-    view = View() if theirs is None else View(theirs.rewards, theirs.normalise_states)
-    return view, known.numbers(algorithm)
+def _paper_beta(dataset: str | None) -> float:
+    beta = paper_beta(dataset)
+    if beta is None:
+        raise UsageError(f"the paper gives no beta for {dataset or 'this data'}; choose one from 0 to 1")
+    return beta

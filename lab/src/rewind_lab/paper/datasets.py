@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Literal
 
+from rewind.agents.settings import paper_beta, paper_settings
 from rewind.data.catalogue import Entry, catalogue, known_entry
 from rewind_lab.paper.published import SUITES, published
 
@@ -38,20 +39,19 @@ def rebuilt(known: Entry) -> str | None:
 
 
 def hyper_parameters() -> list[dict[str, object]]:
-    """The paper's tables of hyper-parameters, by data set, from the catalogue; None where the paper has none."""
+    """The paper's tables of hyper-parameters, by data set; None where the paper has none."""
     rows: list[dict[str, object]] = []
     for name in data_names(["mujoco", "antmaze", "adroit"], "d4rl"):
-        known = catalogue()[name]
-        iql, edac = known.iql, known.edac
+        iql, edac = paper_settings("iql", name), paper_settings("edac", name)
         rows.append(
             {
                 "data set": name,
-                "beta": known.beta,
-                "TD3+BC alpha": known.td3_bc.alpha,
-                "IQL tau": iql.tau,
-                "IQL beta": iql.beta,
-                "EDAC N": None if edac is None else edac.critics,
-                "EDAC eta": None if edac is None else edac.eta,
+                "beta": paper_beta(name),
+                "TD3+BC alpha": paper_settings("td3_bc", name).get("alpha"),
+                "IQL tau": iql["expectile"],
+                "IQL beta": iql["temperature"],
+                "EDAC N": edac.get("ensemble"),
+                "EDAC eta": edac.get("eta"),
             }
         )
     return rows

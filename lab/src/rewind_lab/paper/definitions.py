@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from rewind.agents.settings import paper_beta
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory import PRIORITIES
@@ -174,10 +175,10 @@ def in_order(tables: Mapping[str, Sequence[RunSpec]]) -> list[RunSpec]:
 def _beta(beta: float | str, dataset: str) -> float:
     if beta != "paper":
         return float(beta)
-    known = known_entry(dataset)
-    if known is None or known.beta is None:
+    value = paper_beta(dataset)
+    if value is None:
         raise UsageError(f"the paper gives no beta for {dataset}; write a number from 0 to 1")
-    return known.beta
+    return value
 
 
 # Reading

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from rewind.agents.settings import paper_beta
 from rewind.data.catalogue import Entry, catalogue, known_entry
 from rewind.report.methods import Method
 from rewind_lab.paper.datasets import Data, rebuilt
@@ -19,8 +20,8 @@ def method_of(name: str, dataset: str) -> Method | None:
         return Method("tr", 0.0)
     if name != "weighted":
         return Method(name)
-    known = known_entry(dataset)
-    return None if known is None or known.beta is None else Method("tr", known.beta)
+    beta = paper_beta(dataset)
+    return None if beta is None else Method("tr", beta)
 
 
 @cache

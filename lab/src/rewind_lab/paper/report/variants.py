@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from rewind.data.catalogue import known_entry
+from rewind.agents.settings import paper_settings
 from rewind.report.methods import ALGORITHMS, LABELS
 from rewind.run_spec import RunSpec
 
@@ -16,8 +16,7 @@ BOUNDS = ("target_low", "target_high")  # of the critics' targets
 
 
 def described(spec: RunSpec) -> dict[str, Any]:
-    known = known_entry(spec.dataset)
-    settings = ({} if known is None else known.numbers(spec.algorithm)) | dict(spec.settings)
+    settings = paper_settings(spec.algorithm, spec.dataset) | dict(spec.settings)
     settings, bounded = without_bounds(settings)
     return {
         "algorithm": spec.algorithm,

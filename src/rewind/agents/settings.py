@@ -1,0 +1,67 @@
+"""The numbers that the papers give the agents, by suite and data set: the tables beside the agents. Needs no JAX.
+
+A rebuilt data set (`rewind/...`) has the numbers of the D4RL set it is named after.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from rewind.agents import AGENTS
+from rewind.data.catalogue import known_entry
+
+VIEW = {"rewards": "raw", "normalise_states": False}  # how an agent sees data, where its table says nothing else
+
+
+def agent_tables() -> list[str]:
+    """The agents with a table of numbers."""
+    return [name for name in AGENTS if "default" in _table(name)]
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    file = resources.files("rewind.agents") / f"{name}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def paper_row(algorithm: str, dataset: str | None) -> dict[str, Any] | None:
+    """What the agent's table says for a data set; None where the paper does not use the agent on its suite."""
+    table, known = _table(algorithm), known_entry(dataset)
+    if known is None or known.suite not in table:
+        return None
+    suite = dict(table[known.suite])
+    own = suite.pop("sets", {}).get(known.name, {})
+    return {**VIEW, **table["default"], **suite, **own}
+
+
+def paper_settings(algorithm: str, dataset: str | None) -> dict[str, float]:
+    """The hyper-parameters of the paper by the names of the agent's fields; empty where it gives none."""
+    row = paper_row(algorithm, dataset) or {}
+    return {name: value for name, value in row.items() if name not in VIEW}
+
+
+def paper_view(algorithm: str, dataset: str | None) -> dict[str, Any]:
+    """How the agent sees a data set: `rewards` and `normalise_states`; for unknown data the agent's default."""
+    row = paper_row(algorithm, dataset) or {**VIEW, **_table(algorithm).get("default", {})}
+    return {name: row[name] for name in VIEW}
+
+
+def paper_beta(dataset: str | None) -> float | None:
+    """The weighted target's beta for a data set; None where the paper gives none."""
+    known = known_entry(dataset)
+    return None if known is None else _table("beta").get(known.name)
+
+
+def agent_label(algorithm: str) -> str:
+    """What people call the agent."""
+    label: str = _table(algorithm).get("label", algorithm)
+    return label
+
+
+def has_critics(algorithm: str) -> bool:
+    """Whether beta makes a difference to the agent; True for one of another package."""
+    critics: bool = _table(algorithm).get("critics", True)
+    return critics
