@@ -46,7 +46,7 @@ def test_a_broken_command_says_so_in_one_line(broken_package, capsys):
 
 
 def test_without_the_lab_its_commands_name_it(monkeypatch, capsys):
-    monkeypatch.setattr("rewind.cli.main.entry_points", lambda group: [])
+    monkeypatch.setattr(sys.modules["rewind.cli.main"], "entry_points", lambda group: [])
     for name in ("paper", "bench", "behaviour"):
         with pytest.raises(SystemExit):
             main([name, "status"])
