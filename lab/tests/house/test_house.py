@@ -2,13 +2,14 @@
 
 import ast
 import re
+from importlib import import_module
 
 import pytest
 
 pytest.importorskip("grimp")
 
 from rewind_lab.house.commands import HouseDraw
-from rewind_lab.house.rooms import PACKAGES, imports, module_of, room_of, rooms
+from rewind_lab.house.rooms import PACKAGES, checkout, imports, module_of, room_of, rooms
 from rewind_lab.house.walk import walk
 
 MOST_FILES = 23
@@ -25,6 +26,20 @@ def trees():
 
 def test_the_page_shows_the_house_as_it_is():
     HouseDraw(check=True).run()
+
+
+def test_what_the_migration_page_names_is_there():
+    page = (checkout() / "docs/migration.md").read_text(encoding="utf-8")
+    imports_table = page.partition("## Imports")[2].partition("## ")[0]
+    rows = [line.split("|")[2] for line in imports_table.splitlines() if "`" in line]
+    named = [text for row in rows for text in re.findall("`([^`]+)`", row)]
+    assert len(named) > 20
+    for text in named:
+        if text.startswith("from "):
+            module, _, names = text.removeprefix("from ").partition(" import ")
+            assert all(hasattr(import_module(module), name) for name in names.split(", ")), text
+        else:
+            import_module(text)
 
 
 def test_imports_inside_functions_count():
