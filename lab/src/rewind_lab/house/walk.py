@@ -115,7 +115,7 @@ def is_row_data(value: Any) -> bool:
     """Whether it is an array of rows, or holds one."""
     if _is_rows(value):
         return True
-    if isinstance(value, dict):
+    if isinstance(value, dict) or type(value).__module__.startswith("h5py."):  # an open file is a mapping
         return any(map(_is_rows, value.values()))
     if isinstance(value, (list, tuple)):
         return any(map(_is_rows, value))
