@@ -16,7 +16,6 @@ from rewind.errors import UsageError, require
 
 PACKAGES = {"rewind": Path(rewind.__file__).parent, "rewind_lab": Path(rewind_lab.__file__).parent}
 BESIDE = "rewind.integrations"  # on floor 3 for the contracts, used by the command line alone
-LOWEST = {"rewind": "data", "rewind_lab": None}  # the room on floor 1; what lies below it is the ground
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,21 @@ def rooms() -> dict[str, Room]:
     settings = tomllib.loads((checkout() / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     named: dict[str, Room] = {}
     for contract in settings["contracts"]:
-        if contract["type"] != "layers":
-            continue
-        (package,) = contract["containers"]
-        layers = [[room.strip(" ()") for room in layer.split("|")] for layer in contract["layers"]]
-        lowest = next((at for at, layer in enumerate(layers) if LOWEST[package] in layer), len(layers) - 1)
-        for at, layer in enumerate(layers):
-            for name in layer:
-                room = Room(f"{package}.{name}", max(0, lowest + 1 - at))
-                if all(path.exists() for path in room.files):  # a contract may name a module that is optional
-                    named[room.name] = room
+        if contract["type"] == "layers":
+            named = _floors(contract["containers"][0], contract["layers"]) | named
+    return named
+
+
+def _floors(package: str, layers: list[str]) -> dict[str, Room]:
+    """A layer of modules alone makes no floor of its own: it counts to the floor below."""
+    named: dict[str, Room] = {}
+    floor = 0
+    for layer in reversed(layers):
+        names = [name.strip(" ()") for name in layer.split("|")]
+        floor += any((PACKAGES[package] / name).is_dir() for name in names)
+        found = [Room(f"{package}.{name}", floor) for name in names]
+        # A contract may name a module that is optional.
+        named = {room.name: room for room in found if all(path.exists() for path in room.files)} | named
     return named
 
 

@@ -1,8 +1,9 @@
 """The walk of a transition: which files of ours it passes between `rewind train --dataset x.hdf5` and an update.
 
-A file is passed when one of its functions receives row data: an argument (`self` included) that is an array with as
-many rows as the data or a batch, or that holds such an array in a field or an item. Nothing else has the lengths chosen
-here for the data and the batch; Numba is off, so that every call is seen.
+A file is passed when one of its functions receives row data: an argument (`self` included) that is a floating-point
+array with as many rows as the data or a batch, or that holds such an array in a field or an item. A plan holds row
+numbers, not row data. Nothing else has the lengths chosen here for the data and the batch. Numba is off, so that every
+call is seen.
 """
 
 from __future__ import annotations
@@ -123,8 +124,9 @@ def is_row_data(value: Any) -> bool:
 
 
 def _is_rows(value: Any) -> bool:
-    shape = getattr(value, "shape", None)
-    return isinstance(shape, tuple) and any(length in (ROWS, BATCH) for length in shape)
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    is_float = getattr(dtype, "kind", "") == "f"
+    return is_float and isinstance(shape, tuple) and any(length in (ROWS, BATCH) for length in shape)
 
 
 if __name__ == "__main__":
