@@ -13,8 +13,12 @@ from rewind.agents.settings import has_critics, paper_settings
 from rewind.data.catalogue import known_entry
 from rewind.memory import PRIORITIES
 
+BLOCK = 1000  # steps planned at once
+DYNAMIC_BLOCK = 100  # where ranks follow the critics: highly ranked trajectories come again within tens of steps
 SHAPES = ("hidden", "ensemble", "period")  # fields of agents that change the compiled program
-DEFAULT_BLOCK = 100  # of samplers whose ranks follow the critics (training.group)
+VIEW = ("rewards", "normalise_states", "top")  # settings of what a run sees of the data
+# Settings that say how data or evaluations are not what the data set's name stands for.
+AROUND = ("transitions", "data seed", "policy", "episodes", "environment")
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class RunSpec:
     """One run. Two that would train alike are equal, see `canonical`.
 
     dataset: a name or path that `rewind.load` takes
-    settings: fields of the agent that are not the paper's, by name
+    settings: by name, what is not the paper's: fields of the agent, `bounded`, and those of VIEW and AROUND
+    rank_exponent: eq. 5's alpha
     block: steps planned at once; None: the engine's own
     """
 
@@ -32,7 +37,7 @@ class RunSpec:
     beta: float = 1.0
     settings: tuple[tuple[str, Any], ...] = ()
     reuse: str = "on_finish"
-    exponent: float = 1.0
+    rank_exponent: float = 1.0
     stagger: bool = False
     block: int | None = None
     batch_size: int = 256
@@ -42,20 +47,18 @@ class RunSpec:
 
     @cached_property
     def run(self) -> str:
-        """The short digest that names the run in the results. A field that is added later renames no old run."""
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        told = {name: value for name, value in own.items() if name not in DEFAULTS or value != DEFAULTS[name]}
-        return digest([json.dumps(told, sort_keys=True)])
+        """The short digest that names the run in the results. A field that is added or renamed renames no old run."""
+        values = {OLD_NAMES.get(name, name): value for name, value in vars(self).items() if value != DEFAULTS[name]}
+        return digest([json.dumps(values, sort_keys=True)])
 
     @property
     def program(self) -> tuple[Any, ...]:
         """Runs of one program can be trained together: on one data set, or on several of one suite and one shape."""
         known = known_entry(self.dataset)
         data = self.dataset if known is None else (known.suite, known.sizes)
-        numbers = {**paper_settings(self.algorithm, self.dataset), **dict(self.settings)}
-        shapes = {name: _frozen(name, value) for name, value in numbers.items() if name in SHAPES}
-        own = (self.algorithm, tuple(sorted(shapes.items())), self.block, self.batch_size, self.steps, self.episodes)
-        return (data, *own)
+        values = {**paper_settings(self.algorithm, self.dataset), **dict(self.settings)}
+        shapes = tuple(sorted((name, _frozen(name, values[name])) for name in SHAPES if name in values))
+        return data, self.algorithm, shapes, self.block, self.batch_size, self.steps, self.episodes
 
     @property
     def dynamic(self) -> bool:
@@ -77,27 +80,35 @@ class RunSpec:
         return {**asdict(self), "settings": dict(self.settings)}
 
 
-DEFAULTS = {each.name: each.default for each in fields(RunSpec) if each.name != "dataset"}
+OLD_NAMES = {"rank_exponent": "exponent"}  # that ids are made of, and older files have
+DEFAULTS = {field.name: field.default for field in fields(RunSpec)}
+
+
+def with_new_names(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A run, or a row of results, of any version."""
+    new = {old: name for name, old in OLD_NAMES.items()}
+    return {new.get(name, name): value for name, value in record.items()}
 
 
 def from_record(record: Mapping[str, Any]) -> RunSpec:
     settings = record["settings"].items()
-    return RunSpec(**{**record, "settings": tuple((name, _frozen(name, value)) for name, value in settings)})
+    values = {**with_new_names(record), "settings": tuple((name, _frozen(name, value)) for name, value in settings)}
+    return RunSpec(**values)
 
 
 def canonical(spec: RunSpec) -> RunSpec:
     """The same run without what makes no difference to it."""
     paper = paper_settings(spec.algorithm, spec.dataset)
-    own = {name: value for name, value in spec.settings if (name, value) != ("bounded", False)}
-    settings = sorted((name, _frozen(name, value)) for name, value in own.items() if paper.get(name) != value)
-    spec = replace(spec, settings=tuple(settings), beta=float(spec.beta), exponent=float(spec.exponent))
+    given = {name: value for name, value in spec.settings if (name, value) != ("bounded", False)}
+    settings = sorted((name, _frozen(name, value)) for name, value in given.items() if paper.get(name) != value)
+    spec = replace(spec, settings=tuple(settings), beta=float(spec.beta), rank_exponent=float(spec.rank_exponent))
     if not has_critics(spec.algorithm):
         spec = replace(spec, beta=1.0)
     if spec.sampler == "baseline":  # no sweeps: nothing is carried, nothing ranked
-        spec = replace(spec, beta=1.0, reuse="on_finish", exponent=1.0, stagger=False)
+        spec = replace(spec, beta=1.0, reuse="on_finish", rank_exponent=1.0, stagger=False)
     if spec.sampler == "tr":
-        spec = replace(spec, exponent=1.0)
-    if not spec.dynamic or spec.block == DEFAULT_BLOCK:
+        spec = replace(spec, rank_exponent=1.0)
+    if not spec.dynamic or spec.block == DYNAMIC_BLOCK:
         spec = replace(spec, block=None)
     return spec
 
@@ -111,7 +122,7 @@ def digest(parts: Sequence[str]) -> str:
 
 
 def _frozen(name: str, value: Any) -> Any:
-    """Numbers as floats, so that 50 is 50.0; shapes as they are, lists as tuples."""
+    """An agent's numbers as floats, so that 50 is 50.0; all else as it is, lists as tuples."""
     if isinstance(value, (list, tuple)):
         return tuple(value)
-    return value if name in SHAPES else float(value)
+    return value if name in (*SHAPES, *VIEW, *AROUND) else float(value)

@@ -58,7 +58,7 @@ def row(run="a", step=1, group="g", finished="2026-01-01", **more):
     """A row of results."""
     own = {
         "run": run, "group": group, "dataset": "hopper-medium-v2", "suite": "mujoco", "algorithm": "td3_bc",
-        "sampler": "tr", "beta": 1.0, "settings": "{}", "reuse": "on_finish", "exponent": 1.0, "stagger": False,
+        "sampler": "tr", "beta": 1.0, "settings": "{}", "reuse": "on_finish", "rank_exponent": 1.0, "stagger": False,
         "block": 1000, "batch_size": 256, "steps": 1_000_000, "seed": 0, "step": step, "score": 50.0, "return": 1500.0,
         "length": 400.0, "episodes": 10, "evaluation_seed": 4_000_000_000, "alive": True, "q": -50.0,
         "seconds_per_update": 1e-5,

@@ -107,9 +107,9 @@ def test_a_part_may_have_seeds_of_its_own():
 
 def test_runs_that_would_train_alike_are_equal():
     uniform = RunSpec("hopper-medium-v2", sampler="baseline")
-    assert canonical(replace(uniform, beta=0.5, reuse="epoch", exponent=2.0, stagger=True, block=10)) == uniform
+    assert canonical(replace(uniform, beta=0.5, reuse="epoch", rank_exponent=2.0, stagger=True, block=10)) == uniform
     tr = RunSpec("hopper-medium-v2")
-    assert canonical(replace(tr, exponent=2.0, block=10, settings=(("alpha", 2.5),))) == tr
+    assert canonical(replace(tr, rank_exponent=2.0, block=10, settings=(("alpha", 2.5),))) == tr
     unc = RunSpec("hopper-medium-v2", sampler="lower_uqm_unc")
     assert canonical(replace(unc, block=100)) == unc != canonical(replace(unc, block=10))
     for change in ({"beta": 0.5}, {"reuse": "epoch"}, {"stagger": True}, {"settings": (("alpha", 5.0),)}):

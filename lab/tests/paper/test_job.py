@@ -14,9 +14,10 @@ from tests.helpers import make
 from rewind.data import save_npz
 from rewind.rebuilt.point import wander
 from rewind.run_spec import RunSpec
+from rewind.training import engine_run
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.index import index_of
-from rewind_lab.paper.job import JobOptions, describe, train_group
+from rewind_lab.paper.job import JobOptions, train_group
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -46,11 +47,11 @@ def test_data_sets_are_trained_together_as_alone(tmp_path):
 def test_rebuilt_data_is_trained_with_the_settings_of_the_set_it_stands_for():
     data = make([9] * 20, known=1.0)
     antmaze, hopper = (replace(data, name=f"rewind/{name}-v0") for name in ("antmaze-medium-play", "hopper-medium"))
-    (run,) = describe([RunSpec(antmaze.name)], {antmaze.name: antmaze})
+    run = engine_run(RunSpec(antmaze.name), antmaze)
     assert float(run.agent.alpha) == 36.0 and run.view.rewards == "minus_one" and run.view.normalise_states
-    (run,) = describe([RunSpec(antmaze.name, settings=(("bounded", True),))], {antmaze.name: antmaze})
+    run = engine_run(RunSpec(antmaze.name, settings=(("bounded", True),)), antmaze)
     lowest, highest = antmaze.rewards.min() - 1, antmaze.rewards.max() - 1
     assert float(run.agent.target_low) == pytest.approx(100 * lowest, rel=1e-5)
     assert float(run.agent.target_high) == pytest.approx(max(100 * highest, highest), rel=1e-5)
-    (run,) = describe([RunSpec(hopper.name, "iql", steps=1000)], {hopper.name: hopper})
+    run = engine_run(RunSpec(hopper.name, "iql", steps=1000), hopper)
     assert run.view.rewards == "return_range" and float(run.agent.total_steps) == 1000.0

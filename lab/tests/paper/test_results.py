@@ -10,6 +10,7 @@ from lab.tests.paper.small import row
 from rewind import DataError
 from rewind.errors import MissingExtra
 from rewind.evaluation.rows import COLUMNS, write_jsonl
+from rewind.run_spec import OLD_NAMES
 from rewind_lab.paper import collect as collecting
 from rewind_lab.paper.collect import collect, gather, set_aside
 from rewind_lab.paper.index import read_index
@@ -171,3 +172,12 @@ def test_setting_aside_that_is_stopped_loses_nothing(folder, tmp_path_factory, m
     with pytest.raises(KeyboardInterrupt):
         set_aside(folder, other, lambda row: row["run"] == "a")
     assert read_rows(folder) == before and [row["run"] for row in read_rows(other)] == ["a", "a"]
+
+
+def test_rows_of_the_first_edition_are_read_with_the_names_of_today(tmp_path):
+    old = {OLD_NAMES.get(name, name): value for name, value in row("a", 1, rank_exponent=2.0).items()}
+    assert "exponent" in old
+    (tmp_path / "groups").mkdir()
+    (tmp_path / "groups" / "old.jsonl").write_text(json.dumps(old))
+    (read,) = read_rows(tmp_path)
+    assert read["rank_exponent"] == 2.0 and "exponent" not in read

@@ -70,7 +70,7 @@ def _run(spec, effect, noise, generator):
         yield {
             "run": spec.run, "group": f"group {spec.dataset}", "dataset": spec.dataset, "suite": known.suite,
             "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
-            "settings": json.dumps(dict(spec.settings)), "reuse": spec.reuse, "exponent": spec.exponent,
+            "settings": json.dumps(dict(spec.settings)), "reuse": spec.reuse, "rank_exponent": spec.rank_exponent,
             "stagger": spec.stagger, "block": spec.block or (100 if spec.dynamic else 1000),
             "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed, "step": step,
             "score": float(score), "return": float(score), "length": 1000.0, "episodes": spec.episodes,

@@ -63,7 +63,7 @@ class MemoryOptions:
     samplers: Annotated[tuple[str, ...], alias("--priority")] = ("tr",)
     """baseline (transitions, uniformly), tr (Trajectory Replay), a priority such as uqm_reward or lower_uqm_unc (PTR),
     or auto (chosen from the data)."""
-    priority_alpha: float = 1.0
+    rank_exponent: float = 1.0
     """Exponent of the ranks (eq. 5)."""
     reuse: str = "on_finish"
     """When a trajectory is available again: on_finish of its sweep, epoch (when all were used), or replacement."""

@@ -17,6 +17,7 @@ from rewind.data import Trajectories, load
 from rewind.envs.make import known_task
 from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
+from rewind.evaluation.diagnose import DIAGNOSED
 from rewind.evaluation.results import (
     Variant,
     curve,
@@ -26,7 +27,7 @@ from rewind.evaluation.results import (
     scores,
     variants,
 )
-from rewind.evaluation.scoring import DIAGNOSED, Scorer, Telling, diagnosed
+from rewind.evaluation.scoring import Scorer, Telling, diagnosed
 from rewind.files import read_json, write_json
 from rewind.training import Options, Run, Sampler, Trained, bound_targets, make_runs, train
 from rewind.training.determinism import make_deterministic
@@ -80,7 +81,7 @@ def _combinations(command: Train, data: Trajectories, settings: dict[str, Any]) 
     betas = [None if beta == "paper" else beta for beta in agent.betas]
     runs = []
     for name in memory.samplers:
-        sampler = Sampler(name, memory.priority_alpha, memory.reuse, memory.stagger)
+        sampler = Sampler(name, memory.rank_exponent, memory.reuse, memory.stagger)
         own = [1.0] if _without_beta(agent.algorithm, name) else betas
         runs += make_runs(
             data, agent.algorithm, samplers=[sampler], betas=own, seeds=agent.seeds, top=command.data.top, **settings

@@ -42,6 +42,9 @@ class Diagnostics:
     value_rows: int
 
 
+DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))  # the others are counts
+
+
 def diagnose(
     q: Callable[[Array, Array], Any],
     act: Callable[[Array], Any],

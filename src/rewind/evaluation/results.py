@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.evaluation.diagnose import DIAGNOSED
 from rewind.evaluation.protocol import EVERY, scored_steps
-from rewind.evaluation.scoring import DIAGNOSED
 from rewind.statistics import interval as interval
 from rewind.table import table
 from rewind.training.options import Trained

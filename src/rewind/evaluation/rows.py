@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rewind.errors import DataError
+from rewind.evaluation.diagnose import DIAGNOSED
 from rewind.files import whole_file
+from rewind.run_spec import BLOCK, DYNAMIC_BLOCK, RunSpec, group_name, with_new_names
 
 Row = dict[str, Any]
 
@@ -23,7 +29,7 @@ COLUMNS: dict[str, Any] = {
     "beta": float,  # 1 one-step, 0 SARSA, between: weighted
     "settings": str,  # JSON: fields of the agent that are not the paper's
     "reuse": str,
-    "exponent": float,  # of the ranks
+    "rank_exponent": float,  # eq. 5's alpha
     "stagger": bool,
     "block": int,  # steps planned at once
     "batch_size": int,
@@ -38,6 +44,7 @@ COLUMNS: dict[str, Any] = {
     "alive": bool,  # False: its numbers exploded at or before this step
     "q": float | None,  # mean over batches, as it was logged last up to this step; None: not logged, or no number
     "q_excess": float | None,  # how far beyond what rewards can add up to, in units of that range; None: not known
+    "diagnostics": str | None,  # JSON: the figures of an evaluation without a simulator
     "seconds_per_update": float | None,  # training alone, of the whole group, divided by its runs
     "runs_together": int,
     "group_seconds": float,  # the group until its last update: data, compilation, training
@@ -46,7 +53,52 @@ COLUMNS: dict[str, Any] = {
     "data_fingerprint": str,
     "finished": str,  # when the group was; ISO 8601, UTC
 }
-LATER = ("q", "q_excess")  # columns that older rows lack
+LATER = ("q", "q_excess", "diagnostics")  # columns that older rows lack
+
+
+def group_rows(
+    specs: Sequence[RunSpec], records: Iterable[Sequence[Mapping[str, Any]]], about: Mapping[str, Any]
+) -> list[Row]:
+    """The results of runs that were trained together: a row for each evaluation of each run.
+
+    records: what was logged of each run
+    about: `alive`, of each run whether its numbers stayed finite; `data`, the fingerprints by data set; and the columns
+        that are the same for all: seconds_per_update, group_seconds, device, versions
+    """
+    group, finished = group_name(specs), datetime.now(UTC).isoformat(timespec="seconds")
+    block = DYNAMIC_BLOCK if any(spec.dynamic for spec in specs) else BLOCK
+    rows = []
+    for spec, alive, logged in zip(specs, about["alive"], records, strict=True):
+        common = {
+            "run": spec.run, "group": group, "dataset": spec.dataset, "suite": spec.suite, "algorithm": spec.algorithm,
+            "sampler": spec.sampler, "beta": spec.beta, "settings": json.dumps(dict(spec.settings), sort_keys=True),
+            "reuse": spec.reuse, "rank_exponent": spec.rank_exponent, "stagger": spec.stagger,
+            "block": spec.block or block, "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed,
+            "runs_together": len(specs), "data_fingerprint": about["data"][spec.dataset], "finished": finished,
+            **{name: about[name] for name in ("seconds_per_update", "group_seconds", "device", "versions")},
+        }  # fmt: skip
+        rows += [common | evaluation for evaluation in _evaluations(logged, alive)]
+    return rows
+
+
+def _evaluations(records: Sequence[Mapping[str, Any]], alive: bool) -> Iterator[Row]:
+    """The columns of a run that differ from one evaluation to the next."""
+    records = sorted(records, key=lambda record: record["step"])
+    dead_from = np.inf if alive else min((r["step"] for r in records if r.get("alive") is False), default=np.inf)
+    q: Row = {"q": None, "q_excess": None}
+    for step, same_step in groupby(records, key=lambda record: record["step"]):
+        figures: dict[str, Any] = {}
+        for record in same_step:
+            figures |= record
+        q |= {name: figures[name] for name in q if name in figures}
+        diagnostics = {name: figures[name] for name in DIAGNOSED if name in figures}
+        if "score" in figures or diagnostics:
+            yield {
+                "step": step, "alive": step < dead_from, **q,
+                **{name: figures.get(name) for name in ("score", "return", "length")},
+                **{name: int(figures.get(name, 0)) for name in ("episodes", "evaluation_seed")},
+                "diagnostics": json.dumps(diagnostics) if diagnostics else None,
+            }  # fmt: skip
 
 
 def kernels_of(row: Row) -> str:
@@ -74,7 +126,8 @@ def read_jsonl(path: Path) -> list[Row]:
 
 def checked_row(row: Any, where: object) -> Row:
     """The row, its columns in order, its numbers of the right kind."""
-    given = set(row) | {*LATER} if isinstance(row, Mapping) else set()
+    row = with_new_names(row) if isinstance(row, Mapping) else {}
+    given = set(row) | {*LATER}
     if given != set(COLUMNS):
         missing, unknown = sorted(set(COLUMNS) - given), sorted(given - set(COLUMNS))
         raise DataError(f"{where}: not a row of results: missing columns {missing}, unknown {unknown}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories
 from rewind.envs import make
 from rewind.errors import DataError, RewindError, UsageError
-from rewind.evaluation.diagnose import Diagnostics, diagnose
+from rewind.evaluation.diagnose import DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.evaluation.player import Networks, summary
 from rewind.processes import Process
@@ -27,7 +27,6 @@ from rewind.training.spec import Run
 
 Array = NDArray[Any]
 Rows = Sequence[int]  # of runs in their group
-DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))
 
 
 class Scorer:

@@ -16,7 +16,7 @@ from rewind.evaluation.protocol import EVERY, LAST, scored_steps
 from rewind.evaluation.rows import Row
 from rewind.memory import PRIORITIES
 from rewind.report.methods import ALGORITHMS, LABELS, Method
-from rewind.run_spec import DEFAULT_BLOCK
+from rewind.run_spec import DYNAMIC_BLOCK
 from rewind.table import text
 
 NOTHING: Array = np.empty(0)
@@ -28,9 +28,9 @@ class Protocol(NamedTuple):
     steps: int = 1_000_000
     batch_size: int = 256
     reuse: str = "on_finish"
-    exponent: float = 1.0
+    rank_exponent: float = 1.0
     stagger: bool = False
-    block: int = DEFAULT_BLOCK  # of plans whose ranks follow the critics; other plans are the same however they are cut
+    block: int = DYNAMIC_BLOCK  # of plans whose ranks follow the critics; other plans are the same however they are cut
     settings: str = "{}"
 
     def against(self, standard: Protocol) -> str:
@@ -40,7 +40,7 @@ class Protocol(NamedTuple):
             "steps": f"{self.steps:,} steps",
             "batch_size": f"batches of {self.batch_size}",
             "reuse": f"reuse {self.reuse}",
-            "exponent": f"exponent {self.exponent:g}",
+            "rank_exponent": f"rank exponent {self.rank_exponent:g}",
             "stagger": "staggered starts" if self.stagger else "no staggered starts",
             "block": f"{self.block} steps planned at once",
             "settings": ", ".join(f"{name} {text(value)}" for name, value in settings.items()) or "default settings",
@@ -95,8 +95,8 @@ def _run(rows: Sequence[Row]) -> FinishedRun:
     sampler = last["sampler"]
     dynamic = sampler in PRIORITIES and PRIORITIES[sampler].dynamic
     protocol = Protocol(
-        last["steps"], last["batch_size"], last["reuse"], last["exponent"], last["stagger"],
-        last["block"] if dynamic else DEFAULT_BLOCK, last["settings"],
+        last["steps"], last["batch_size"], last["reuse"], last["rank_exponent"], last["stagger"],
+        last["block"] if dynamic else DYNAMIC_BLOCK, last["settings"],
     )  # fmt: skip
     scores = [np.nan if row["score"] is None else row["score"] for row in rows]
     return FinishedRun(

@@ -14,7 +14,7 @@ from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
 from rewind.evaluation.rows import Row
 from rewind.rebuilt.recipes import GIVEN, recipes
-from rewind.run_spec import DEFAULT_BLOCK, digest
+from rewind.run_spec import DYNAMIC_BLOCK, digest
 
 
 def train_folders(folder: Path) -> list[Path]:
@@ -150,9 +150,9 @@ def _row(training: _Training, run: dict[str, Any], result: dict[str, Any], swept
         "beta": float(run["agent"].get("beta", 1.0)),
         "settings": json.dumps(_settings(training, run, swept), sort_keys=True),
         "reuse": sampler["reuse"],
-        "exponent": sampler["alpha"],
+        "rank_exponent": sampler["rank_exponent"] if "rank_exponent" in sampler else sampler["alpha"],
         "stagger": sampler["stagger"],
-        "block": config["config"]["block"] or DEFAULT_BLOCK,
+        "block": config["config"]["block"] or DYNAMIC_BLOCK,
         "batch_size": results["batch_size"],
         "steps": results["steps"],
         "seed": run["seed"],

@@ -1,6 +1,7 @@
 """Where memory and agents meet: many runs, planned on the host, trained in one program on the device."""
 
 from rewind.training.bounds import bound_targets
+from rewind.training.described import engine_run
 from rewind.training.determinism import make_deterministic
 from rewind.training.options import Options, Stopped, Trained
 from rewind.training.spec import SAMPLERS, Run, Sampler, View, make_runs
@@ -15,6 +16,7 @@ __all__ = [
     "Trained",
     "View",
     "bound_targets",
+    "engine_run",
     "make_deterministic",
     "make_runs",
     "train",

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
+from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
 from rewind.targets import excess
 from rewind.training.bounds import possible_q
 from rewind.training.engine import Engine, Outcome, to_host
@@ -31,9 +32,6 @@ from rewind.training.spec import Run, View, data_of
 from rewind.training.table import Normaliser, Source, make_normaliser, make_table
 
 Array = NDArray[Any]
-
-BLOCK = 1000  # steps planned at once
-DYNAMIC_BLOCK = 100  # where ranks follow the critics: highly ranked trajectories come again within tens of steps
 
 
 class Group:

@@ -28,10 +28,11 @@ class Sampler:
     """Which memory a run draws from: a sampler's name as in the paper's tables, and the settings of its memory.
 
     name: "baseline" (transitions, uniformly), "tr" (Trajectory Replay), "auto", or a priority (PTR)
+    rank_exponent: eq. 5's alpha
     """
 
     name: str = "tr"
-    alpha: float = 1.0
+    rank_exponent: float = 1.0
     reuse: str = "on_finish"
     stagger: bool = False
 
@@ -45,7 +46,7 @@ class Sampler:
         if self.name == "baseline":
             return UniformReplay(seed=seed)
         priority = "uniform" if self.name == "tr" else self.name
-        return TrajectoryReplay(priority, alpha=self.alpha, reuse=self.reuse, stagger=self.stagger, seed=seed)
+        return TrajectoryReplay(priority, alpha=self.rank_exponent, reuse=self.reuse, stagger=self.stagger, seed=seed)
 
 
 @dataclass(frozen=True)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rewind.errors import DataError
-from rewind.evaluation.rows import Row
-from rewind.run_spec import RunSpec, group_name
+from rewind.evaluation.rows import Row, group_rows
+from rewind.run_spec import RunSpec
 from rewind.training.evaluations import LOOK, EvaluateLater, Evaluations, kept_in
-from rewind.training.group import BLOCK, DYNAMIC_BLOCK
 from rewind.training.log import JsonLines, Record
 from rewind.training.train import Ahead
 from rewind_lab.paper.clock import Deadline
@@ -51,42 +46,11 @@ class GroupAhead:
 
     def rows(self) -> list[Row]:
         """Its results; waits for them."""
-        records = zip(self.specs, self.outcome["alive"], self.rest.records(), strict=True)
-        return [row for spec, alive, own in records for row in self._rows(spec, alive, own)]
+        return group_rows(self.specs, self.rest.records(), self.outcome)
 
     def abandon(self) -> None:
         """Do not wait for the evaluations: they are kept."""
         self.rest.abandon()
-
-    def _rows(self, spec: RunSpec, alive: bool, records: Sequence[Record]) -> list[Row]:
-        """A row for each evaluation of one run."""
-        dead = [record["step"] for record in records if record.get("alive") is False]
-        dead_from = np.inf if alive else min(dead, default=np.inf)
-        block = spec.block or (DYNAMIC_BLOCK if any(each.dynamic for each in self.specs) else BLOCK)
-        common: Row = {
-            "run": spec.run, "group": group_name(self.specs), "dataset": spec.dataset, "suite": spec.suite,
-            "algorithm": spec.algorithm, "sampler": spec.sampler, "beta": spec.beta,
-            "settings": json.dumps(dict(spec.settings), sort_keys=True), "reuse": spec.reuse, "exponent": spec.exponent,
-            "stagger": spec.stagger, "block": block, "batch_size": spec.batch_size, "steps": spec.steps,
-            "seed": spec.seed, "runs_together": len(self.specs), "data_fingerprint": self.outcome["data"][spec.dataset],
-            **{name: self.outcome[name] for name in ("seconds_per_update", "group_seconds", "device", "versions")},
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        }  # fmt: skip
-        return [
-            {**common, **{name: record[name] for name in ("step", "score", "return", "length")}}
-            | {"episodes": int(record["episodes"]), "evaluation_seed": int(record["evaluation_seed"])}
-            | {"alive": record["step"] < dead_from}
-            | {name: _last(name, records, record["step"]) for name in ("q", "q_excess")}
-            for record in sorted(records, key=lambda record: record["step"])
-            if "score" in record
-        ]
-
-
-def _last(name: str, records: Sequence[Record], step: int) -> float | None:
-    """As it was logged last at or before a step."""
-    logged = [record for record in records if name in record and record["step"] <= step]
-    value: float | None = max(logged, key=lambda record: record["step"])[name] if logged else None
-    return value
 
 
 class Leftover:

@@ -33,7 +33,7 @@ class Part:
     betas: tuple[float | str, ...] = (1.0,)
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     reuse: tuple[str, ...] = ("on_finish",)
-    exponents: tuple[float, ...] = (1.0,)
+    rank_exponents: tuple[float, ...] = (1.0,)
     stagger: tuple[bool, ...] = (False,)
     blocks: tuple[int | None, ...] = (None,)
     seeds: int | None = None
@@ -140,7 +140,7 @@ class Definitions:
         settings = {**own.settings, **part.settings}
         samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
         variants = list(
-            product(part.algorithms, samplers, part.betas, part.reuse, part.exponents, part.stagger, part.blocks)
+            product(part.algorithms, samplers, part.betas, part.reuse, part.rank_exponents, part.stagger, part.blocks)
         )
         for dataset in data_names(part.datasets, choice.data):
             known = known_entry(dataset)
@@ -152,7 +152,7 @@ class Definitions:
                     yield canonical(
                         replace(
                             common, algorithm=algorithm, sampler=sampler, beta=_beta(beta, dataset), reuse=reuse,
-                            exponent=exponent, stagger=stagger, block=block, seed=seed,
+                            rank_exponent=exponent, stagger=stagger, block=block, seed=seed,
                             settings=tuple(zip(settings, values, strict=True)),
                         )
                     )  # fmt: skip

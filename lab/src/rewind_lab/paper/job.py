@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 
-from rewind.agents import AGENTS
 from rewind.cli.train_job import find_environment
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, RewindError
@@ -22,7 +21,7 @@ from rewind.evaluation.scoring import Scorer
 from rewind.files import read_json, write_json
 from rewind.progress import say
 from rewind.run_spec import RunSpec
-from rewind.training import Options, Run, Sampler, Stopped, bound_targets, make_runs
+from rewind.training import Options, Run, Stopped, engine_run
 from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import can_wait
@@ -106,7 +105,7 @@ def train_group_ahead(
 
     first = specs[0]
     data = {name: load_data(name) for name in datasets_of(specs)}
-    runs = describe(specs, data)
+    runs = [replace(engine_run(spec, data[spec.dataset]), data=data[spec.dataset]) for spec in specs]
     environments = {name: _environment(own) for name, own in data.items()}
     scorer = Scorer([environments[spec.dataset] for spec in specs], first.episodes)
     write_work(folder, specs)
@@ -172,20 +171,6 @@ def _resumed(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, se
             if path.name not in KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         return train_ahead(data, runs, clock, Options(**settings))
-
-
-def describe(specs: Sequence[RunSpec], data: Mapping[str, Trajectories]) -> list[Run]:
-    """Runs as the engine takes them, with the paper's hyper-parameters for their data."""
-    runs: list[Run] = []
-    for spec in specs:
-        settings = {**AGENTS[spec.algorithm].defaults(spec.steps), **dict(spec.settings)}
-        bounded = settings.pop("bounded", False)
-        sampler = Sampler(spec.sampler, spec.exponent, spec.reuse, spec.stagger)
-        own = data[spec.dataset]
-        these = make_runs(own, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
-        (run,) = bound_targets(these, own) if bounded else these
-        runs.append(replace(run, data=own))
-    return runs
 
 
 def _environment(data: Trajectories) -> str:

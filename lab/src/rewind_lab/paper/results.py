@@ -65,7 +65,7 @@ def _arrow(rows: Sequence[Row]) -> Any:
         int: pyarrow.int64(),
         bool: pyarrow.bool_(),
     }
-    kinds[float | None] = pyarrow.float64()
+    kinds |= {float | None: kinds[float], str | None: kinds[str]}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in COLUMNS.items()])
     return pyarrow.Table.from_pylist(list(rows), schema=schema)
 

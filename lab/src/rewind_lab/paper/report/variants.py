@@ -23,7 +23,7 @@ def described(spec: RunSpec) -> dict[str, Any]:
         "sampler": spec.sampler,
         "beta": spec.beta,
         "reuse": spec.reuse,
-        "exponent": spec.exponent,
+        "rank_exponent": spec.rank_exponent,
         "stagger": spec.stagger,
         "block": spec.block or "default",
         "bounded": bounded,  # by what, differs from one data set to the next
