@@ -1,14 +1,18 @@
-"""Write files atomically, and read and write JSON."""
+"""Write files atomically; read and write JSON; read `.npz` files."""
 
 from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rewind.arrays import Array
 from rewind.errors import DataError
 
 
@@ -23,6 +27,20 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """The arrays of an `.npz` file, without unpickling. Raises an error that names the file if it is damaged."""
+    path = Path(path)
+    if not path.exists():
+        raise DataError(f"no file {path}")
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        raise DataError(f"{path} is not a readable .npz file: not an archive, or cut off")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
+        raise DataError(f"{path} is not a readable .npz file: {error}") from error
 
 
 def write_json(path: str | os.PathLike[str], figures: Any) -> None:

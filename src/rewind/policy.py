@@ -1,9 +1,9 @@
-"""Trained policies as files, and as functions that need only NumPy.
+"""Trained policies: stored in a folder, called with NumPy only.
 
 A policy is a folder:
 
     policy.npz     weight_0 (observation, hidden), bias_0 (hidden,), weight_1 ...; mean, scale (observation,)
-    policy.json    the format, sizes, max_action, and where it comes from
+    policy.json    the format, sizes, max_action, and how it was trained
 
     x = (observation - mean) / scale
     x = relu(x @ weight_i + bias_i)                        for all layers but the last
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -25,7 +24,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError
-from rewind.files import whole_file, write_json
+from rewind.files import read_npz, whole_file, write_json
 
 FORMAT = "rewind policy 1"
 KIND = "tanh mlp"
@@ -33,11 +32,11 @@ KIND = "tanh mlp"
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A deterministic policy: a callable on observations.
+    """A deterministic policy: call it with observations.
 
     weights: each (in, out)
     biases: each (out,)
-    mean, scale: (observation,) subtracted from the observations, and what the result is divided by
+    mean, scale: (observation,) subtracted from observations, and divided by
     provenance: how it was trained
     """
 
@@ -62,7 +61,6 @@ class Policy:
             raise DataError(f"the layers of this policy do not fit each other: {shapes}")
 
     def __repr__(self) -> str:
-        """Its name and sizes, without the weights."""
         sizes = ", ".join(str(len(bias)) for bias in self.biases[:-1])
         name = self.provenance.get("name", "no name")
         return f"Policy({name}: {self.observation_size} observations, hidden ({sizes}), {self.action_size} actions)"
@@ -77,12 +75,12 @@ class Policy:
 
     @property
     def environment(self) -> str | None:
-        """The environment it was evaluated on during training."""
+        """The environment it was evaluated in during training."""
         name: str | None = self.provenance.get("environment")
         return name
 
     def __call__(self, observations: Any) -> Array:
-        """(..., observation) -> (..., action), float32 within +-max_action."""
+        """(..., observation) -> (..., action), float32 between -max_action and max_action."""
         observations = np.asarray(observations)
         if observations.ndim < 1 or observations.shape[-1] != self.observation_size:
             raise UsageError(
@@ -92,9 +90,9 @@ class Policy:
         return tanh_mlp(x, self.weights, self.biases, np.float32(self.max_action))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the two files; returns the folder."""
+        """Write the two files, and return the folder."""
         folder = Path(folder)
-        arrays: dict[str, Any] = {"mean": self.mean, "scale": self.scale}  # Any: NumPy's own types mistake the names
+        arrays: dict[str, Any] = {"mean": self.mean, "scale": self.scale}  # Any: NumPy's types do not accept Arrays
         arrays |= named_layers(self.weights, self.biases)
         with whole_file(folder / "policy.npz") as temporary:
             np.savez(temporary, **arrays)
@@ -112,14 +110,14 @@ class Policy:
 
 
 def tanh_mlp(x: Array, weights: Sequence[Array], biases: Sequence[Array], max_action: Any) -> Array:
-    """The action of one network; of several, where all arrays have a first axis for them."""
+    """The action of one network, or of several if all arrays have a first axis for them."""
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         x = np.maximum(x @ weight + bias, 0.0)
     return np.asarray(max_action * np.tanh(x @ weights[-1] + biases[-1]))
 
 
 def named_layers(weights: Sequence[Array], biases: Sequence[Array]) -> dict[str, Array]:
-    """The arrays of an archive, by name."""
+    """Weights and biases by their names in an archive."""
     named = {f"weight_{index}": weight for index, weight in enumerate(weights)}
     return named | {f"bias_{index}": bias for index, bias in enumerate(biases)}
 
@@ -138,16 +136,10 @@ def load_policy(folder: str | os.PathLike[str]) -> Policy:
     folder = Path(folder)
     about = _read_about(folder)
     try:
-        with np.load(folder / "policy.npz", allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return Policy(
-            *layers_in(arrays, len(about["hidden"]) + 1),
-            arrays["mean"],
-            arrays["scale"],
-            float(about["max_action"]),
-            about["provenance"],
-        )
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        arrays = read_npz(folder / "policy.npz")
+        layers = layers_in(arrays, len(about["hidden"]) + 1)
+        return Policy(*layers, arrays["mean"], arrays["scale"], float(about["max_action"]), about["provenance"])
+    except (ValueError, KeyError) as error:
         raise DataError(f"the policy in {folder} is incomplete or damaged: {error}") from error
 
 
@@ -156,10 +148,10 @@ def _read_about(folder: Path) -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        inside = sorted(str(found.parent) for found in folder.glob("policies/*/policy.json"))
-        hint = f"; there are {len(inside)} inside it, the first is {inside[0]}" if inside else (
-            ": expected a folder with policy.json and policy.npz, such as runs/hopper/policies/000"
-        )  # fmt: skip
+        inside = sorted(str(path.parent) for path in folder.glob("policies/*/policy.json"))
+        hint = ": expected a folder with policy.json and policy.npz, such as runs/hopper/policies/000"
+        if inside:
+            hint = f"; there are {len(inside)} inside it, the first is {inside[0]}"
         raise DataError(f"no policy in {folder}{hint}") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error

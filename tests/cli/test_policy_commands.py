@@ -105,8 +105,8 @@ def test_an_ant_that_nothing_can_render_is_drawn_from_above(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("environment", "arguments", "message"),
     [
-        (None, [], "was trained without a simulator; say where to play: --env NAME"),
-        ("rewind/PointMaze-umaze-v0", ["--out", "film.avi"], "a film is written as .gif or .mp4"),
+        (None, [], "was trained without a simulator; choose an environment: --env NAME"),
+        ("rewind/PointMaze-umaze-v0", ["--out", "film.avi"], "expected a video with the ending .gif or .mp4"),
         ("rewind/PointMaze-umaze-v0", ["--frames", "1"], "--frames is 1"),
         ("rewind/PointMaze-umaz-v0", [], "unknown environment 'rewind/PointMaze-umaz-v0': did you mean"),
         ("rewind/AntMaze-umaze-v2", [], "rewind/AntMaze-umaze-v2 has observations of shape (29,), this policy of (4,)"),

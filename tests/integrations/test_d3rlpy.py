@@ -124,5 +124,5 @@ def test_what_does_not_fit_says_why(data):
         TrajectoryBuffer(dataset, TrajectoryReplay())
     with pytest.raises(UsageError, match="build_with_dataset"):
         use_weighted_target(TD3PlusBCConfig().create(), beta=0.5)
-    with pytest.raises(UsageError, match="without a sample"):
+    with pytest.raises(UsageError, match="before any sample"):
         make(data).update_uncertainty(TD3PlusBCConfig().create())

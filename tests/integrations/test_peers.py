@@ -8,18 +8,19 @@ import json
 import pytest
 
 from rewind import UsageError
-from rewind_lab.bench.peers import OURS, PEERS, BenchPeers
+from rewind_lab.bench.peer_buffers import OURS, PEERS
+from rewind_lab.bench.peers import BenchPeers
 
 
 def test_every_installed_library_is_measured_and_the_others_are_named(tmp_path, capsys):
     BenchPeers(size=40_000, batch=32, rounds=1, seconds=0.001, json=tmp_path / "peers.json").run()
     figures = json.loads((tmp_path / "peers.json").read_text())
-    assert set(figures["sample_us"]) | set(figures["skipped"]) == {entry.name for entry in (*OURS, *PEERS)}
+    assert set(figures["sample_us"]) | set(figures["skipped"]) == {buffer.name for buffer in (*OURS, *PEERS)}
     for peer in PEERS:
         if importlib.util.find_spec(peer.package) is None:
             assert figures["skipped"][peer.name] == "not installed"
         elif peer.name != "torchrl prioritised":  # its extension loads with one version of torch only
-            assert set(figures["sample_ratio"][peer.name]) == {entry.name for entry in OURS}
+            assert set(figures["sample_ratio"][peer.name]) == {buffer.name for buffer in OURS}
     for name in figures["sample_and_update_us"]:
         assert "prioritised" in name
     assert "rewind TR" in capsys.readouterr().out

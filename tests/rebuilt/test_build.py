@@ -226,10 +226,10 @@ def test_a_policy_that_does_not_fit_is_refused(tmp_path, monkeypatch, cache):
     pytest.importorskip("mujoco")
     random_policy(5, 3).save(tmp_path / "p.npz")
     with pytest.raises(
-        DataError, match=r"takes 5 numbers and gives 3; rewind/hopper-medium-v0 needs .* 11 and gives 3"
+        DataError, match=r"takes 5 numbers and returns 3; rewind/hopper-medium-v0 needs .* 11 and returns 3"
     ):
         build("rewind/hopper-medium-v0", size=50, policy=tmp_path / "p.npz", threads=1)
-    with pytest.raises(DataError, match="needs one that takes 29 and gives 8"):
+    with pytest.raises(DataError, match="needs one that takes 29 and returns 8"):
         build("rewind/antmaze-umaze-v0", size=50, policy=tmp_path / "p.npz", threads=1)
     assert names(cache) == []
     for name in ("rewind/hopper-random-v0", "rewind/hopper-medium-expert-v0", POINT):

@@ -78,11 +78,11 @@ def test_the_adroit_experts_are_read_as_they_are(task):
         ({"squashed": np.array(1)}, "both log_std and squashed"),
         ({"w1": np.zeros((3, 2))}, r"do not fit each other: w0 \(5, 4\), w1 \(3, 2\)"),
         ({"b0": np.zeros(3)}, "do not fit"),
-        ({"w0": np.full((5, 4), np.nan)}, "w0 holds NaN"),
+        ({"w0": np.full((5, 4), np.nan)}, "w0 contains NaN"),
         ({"log_std": np.zeros(3)}, r"log_std has shape \(3,\); expected \(2,\)"),
         ({"in_shift": np.zeros(4)}, r"in_shift has shape \(4,\); expected \(5,\)"),
         ({"activation": np.array("gelu")}, "activation is 'gelu'; expected one of tanh, relu"),
-        ({"meta": np.array("{")}, "meta is no JSON"),
+        ({"meta": np.array("{")}, "meta is invalid JSON"),
         ({"w0": np.array(["a"])}, "w0 has dtype"),
     ],
 )

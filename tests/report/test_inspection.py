@@ -98,7 +98,7 @@ def test_the_command_prints_writes_and_draws(tmp_path, capsys):
 def test_a_picture_of_an_unknown_kind_is_refused(tmp_path):
     pytest.importorskip("matplotlib")
     save_npz(from_d4rl(flat_log([3, 1, 5], [True, False, False])), tmp_path / "x.npz")
-    with pytest.raises(UsageError, match=r"x\.foo: a picture is written as \.png"):
+    with pytest.raises(UsageError, match=r"x\.foo: expected a picture with the ending \.png"):
         Inspect(str(tmp_path / "x.npz"), plot=tmp_path / "x.foo").run()
 
 

@@ -15,12 +15,12 @@ from rewind.agents.edac import EDAC
 from rewind.agents.networks import MLP
 from rewind.errors import DataError, UsageError
 from rewind.rebuilt.policy import load_behaviour
-from rewind.rebuilt.shipped import described
 from rewind.training.options import Stopped
 from rewind_lab.behaviour import judge
 from rewind_lab.behaviour.judge import Snapshot, best_run, choose, ship
-from rewind_lab.behaviour.online import Online, Plan, Players, TimeOver, snapshots
+from rewind_lab.behaviour.online import BehaviourPlan, Online, Players, TimeOver, snapshots
 from rewind_lab.behaviour.sac import SAC, draw, insert, make_ring, pack, unpack
+from rewind_lab.behaviour.shipped import described
 
 TINY = {"seeds": (0, 7), "copies": 4, "rounds": 4, "random": 64, "batch_size": 16, "capacity": 512, "early": 96}
 
@@ -77,7 +77,7 @@ def test_rows_come_out_as_they_went_in():
 
 
 def test_players_store_the_state_before_a_reset_and_never_call_a_timeout_terminal():
-    plan = Plan("HalfCheetah-v4", **TINY)
+    plan = BehaviourPlan("HalfCheetah-v4", **TINY)
     players = Players(plan)
     players.env.max_episode_steps = 3
     rows = players.play(4, None).reshape(2, 4, 4, -1)  # (runs, rounds, copies, width)
@@ -89,7 +89,7 @@ def test_players_store_the_state_before_a_reset_and_never_call_a_timeout_termina
 
 
 def test_a_resumed_training_plays_other_episodes_than_it_began_with():
-    plan = Plan("HalfCheetah-v4", **TINY)
+    plan = BehaviourPlan("HalfCheetah-v4", **TINY)
     begun, again, resumed = (Players(plan, step).play(2, None) for step in (0, 0, 64))
     np.testing.assert_array_equal(begun, again)
     assert not np.isclose(begun[..., 17:23], resumed[..., 17:23]).any()  # actions
@@ -98,7 +98,7 @@ def test_a_resumed_training_plays_other_episodes_than_it_began_with():
 def test_sizes_that_make_no_progress_are_refused(tmp_path):
     for wrong in ({"rounds": 0}, {"copies": 0}, {"steps": 0}):
         with pytest.raises(UsageError, match=f"{next(iter(wrong))} is 0"):
-            Online(Plan("Hopper-v4", **{**TINY, **wrong}), tmp_path)
+            Online(BehaviourPlan("Hopper-v4", **{**TINY, **wrong}), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -106,10 +106,10 @@ def test_sizes_that_make_no_progress_are_refused(tmp_path):
 def online(tmp_path_factory):
     """A training that was stopped by its budget and resumed to the end."""
     folder = tmp_path_factory.mktemp("hopper")
-    with pytest.raises(TimeOver, match="the time is over at step") as over:
-        Online(Plan("Hopper-v4", steps=320, **TINY), folder).train(budget=0.0)
+    with pytest.raises(TimeOver, match="time limit reached at step") as over:
+        Online(BehaviourPlan("Hopper-v4", steps=320, **TINY), folder).train(budget=0.0)
     assert isinstance(over.value, Stopped) and over.value.exit_status == 0  # as was asked for
-    stopped = Online(Plan("Hopper-v4", steps=320, **TINY), folder, resume=True)
+    stopped = Online(BehaviourPlan("Hopper-v4", steps=320, **TINY), folder, resume=True)
     assert 0 < stopped.step < 320
     with (folder / "curve.jsonl").open("a") as file:  # as if it had gone on after the checkpoint, and been killed
         file.writelines(json.dumps({"step": step, "run": 0}) + "\n" for step in (stopped.step, 310))
@@ -140,7 +140,7 @@ def test_training_leaves_snapshots_that_differ(trained):
 
 def test_a_finished_training_can_be_gone_on_with_from_its_end(online, tmp_path):
     shutil.copytree(online.out, tmp_path, dirs_exist_ok=True)
-    longer = Online(Plan("Hopper-v4", steps=352, **TINY), tmp_path, resume=True)
+    longer = Online(BehaviourPlan("Hopper-v4", steps=352, **TINY), tmp_path, resume=True)
     assert longer.step == online.step == 320
     jax.tree.map(np.testing.assert_array_equal, longer.learners.state, online.learners.state)
     longer.train()
@@ -155,21 +155,21 @@ def test_what_came_after_the_checkpoint_is_in_the_curve_once(trained):
 
 
 def test_a_folder_is_not_overwritten_and_resumed_only_as_it_was(trained):
-    with pytest.raises(UsageError, match="holds training already"):
-        Online(Plan("Hopper-v4", steps=320, **TINY), trained)
+    with pytest.raises(UsageError, match="already contains a training"):
+        Online(BehaviourPlan("Hopper-v4", steps=320, **TINY), trained)
     with pytest.raises(UsageError, match="discount"):
-        Online(Plan("Hopper-v4", steps=320, discount=0.9, **TINY), trained, resume=True)
+        Online(BehaviourPlan("Hopper-v4", steps=320, discount=0.9, **TINY), trained, resume=True)
 
 
 @pytest.mark.parametrize("task", ["Hoper-v4", "Pendulum-v1", "Ant-v4"])
 def test_tasks_that_cannot_be_trained_on_are_refused_with_those_that_can(task, tmp_path):
     with pytest.raises(UsageError, match=f"{task}.*known: HalfCheetah-v4, Hopper-v4, Walker2d-v4, ant"):
-        Online(Plan(task), tmp_path)
+        Online(BehaviourPlan(task), tmp_path)
 
 
 def test_fewer_steps_than_there_were_change_nothing(trained):
     before = (trained / "config.json").read_bytes()
-    Online(Plan("Hopper-v4", steps=160, **TINY), trained, resume=True).train()
+    Online(BehaviourPlan("Hopper-v4", steps=160, **TINY), trained, resume=True).train()
     assert (trained / "config.json").read_bytes() == before
 
 
@@ -211,7 +211,7 @@ def test_shipping_writes_policies_that_load(trained, tmp_path, monkeypatch):
 
 
 def test_shipping_from_an_empty_folder_says_so(tmp_path):
-    with pytest.raises(DataError, match="holds no training"):
+    with pytest.raises(DataError, match="contains no training"):
         ship(tmp_path, tmp_path)
 
 
@@ -226,14 +226,14 @@ def test_a_training_without_finished_episodes_says_what_to_do(trained, tmp_path)
 
 def test_curves_need_finished_episodes_and_are_named_after_their_folders(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    from rewind.report import behaviour_plot
+    from rewind_lab.behaviour import plot as behaviour_plot
 
     folder = tmp_path / "Hopper-v4"
     folder.mkdir()
     for content, told in (
         ("", "no finished episodes"),
         ('{"step": 1, "run": 0}\n', "no finished episodes"),
-        ("x", "no curve"),
+        ("x", "not a curve"),
     ):
         (folder / "curve.jsonl").write_text(content)
         with pytest.raises(DataError, match=told):
@@ -252,4 +252,4 @@ def test_damaged_folders_are_named(trained, tmp_path):
         ship(tmp_path / "run", tmp_path, run=0)
     (tmp_path / "run" / "config.json").write_text("{")
     with pytest.raises(DataError, match=r"config\.json is damaged"):
-        Online(Plan("Hopper-v4", steps=320, **TINY), tmp_path / "run", resume=True)
+        Online(BehaviourPlan("Hopper-v4", steps=320, **TINY), tmp_path / "run", resume=True)

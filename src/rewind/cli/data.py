@@ -1,27 +1,27 @@
-"""`rewind data`: which data sets there are, and how to get them."""
+"""`rewind data`: list, download and build data sets."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from rewind.agents.settings import agent_tables, paper_beta, paper_row, paper_settings
 from rewind.cli.arguments import Positional, subcommand, tyro
-from rewind.cli.data_build import DataBuild
-from rewind.cli.data_cards import DataCards
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.rebuilt.orders import find_built
 from rewind.rebuilt.recipes import Recipe, find_recipe, recipes
-from rewind.table import table, text
+from rewind.rebuilt.summary import summary
+from rewind.table import number, table, text
 
 
 @dataclass
 class DataList:
-    """List the published data sets, and those that Rewind builds itself."""
+    """List the published data sets, and those that Rewind builds."""
 
     suite: str | None = None
     """Only this suite: mujoco, antmaze, adroit or pointmaze."""
@@ -32,21 +32,21 @@ class DataList:
         suites = {"pointmaze", *(known.suite for known in catalogue().values())}
         if self.suite is not None and self.suite not in suites:
             raise unknown_name("suite", self.suite, suites)
-        chosen = [known for known in catalogue().values() if self.suite in (None, known.suite)]
-        made = [recipe for recipe in recipes().values() if self.suite in (None, _suite(recipe))]
-        sections = {"published": [_row(known) for known in chosen], "rebuilt": [_made_row(recipe) for recipe in made]}
+        published = [known for known in catalogue().values() if self.suite in (None, known.suite)]
+        rebuilt = [recipe for recipe in recipes().values() if self.suite in (None, _suite(recipe))]
+        sections = {"published": [_row(known) for known in published], "rebuilt": [_made_row(r) for r in rebuilt]}
         for title, rows in sections.items():
             if rows:
                 here = sum(row["here"] for row in rows)
                 print(f"{table(rows)}\n\n{len(rows)} {title} data sets, {here} of them in {cache_folder()}\n")
         if self.json is not None:
-            rebuilt = [_made_figures(recipe) for recipe in made]
-            write_json(self.json, {"sets": [_figures(known) for known in chosen], "rebuilt": rebuilt})
+            sets = {"sets": [_figures(known) for known in published], "rebuilt": [_made_figures(r) for r in rebuilt]}
+            write_json(self.json, sets)
 
 
 @dataclass
 class DataInfo:
-    """Show everything that is known of one data set, and the paper's settings for it."""
+    """Show what is known about one data set, and the paper's settings for it."""
 
     name: Positional[str]
     """The data set, for example hopper-medium-v2 or rewind/hopper-medium-v0."""
@@ -68,7 +68,7 @@ class DataInfo:
 
 @dataclass
 class DataGet:
-    """Bring the published file of a data set into the cache folder ($REWIND_DATA, or ~/.rewind/data)."""
+    """Get the published file of a data set into the cache folder ($REWIND_DATA, or ~/.rewind/data)."""
 
     name: Positional[str]
     """The data set, for example hopper-medium-v2."""
@@ -76,13 +76,13 @@ class DataGet:
         Path | None, tyro.conf.arg(name="from", help="Take the file from here instead of the network.")
     ] = None
     mirror: str | None = None
-    """Download it from below this base address; default $REWIND_MIRROR, then where it was published."""
+    """Base address to download from. Default: $REWIND_MIRROR, otherwise where it was published."""
     json: Path | None = None
     """Also write path, size and digest to this file."""
 
     def run(self) -> None:
         if self.name in recipes():
-            raise UsageError(f"{self.name} is not published but made here: rewind data build {self.name}")
+            raise UsageError(f"{self.name} is not published; build it with: rewind data build {self.name}")
         path = get(self.name, source=self.source, mirror=self.mirror)
         record = {"name": self.name, "path": str(path), **verify(self.name)}
         record.pop("modified_ns", None)
@@ -92,8 +92,65 @@ class DataGet:
 
 
 @dataclass
+class DataBuild:
+    """Build a data set from behaviour policies in the cache folder ($REWIND_DATA, or ~/.rewind/data).
+
+    The same arguments give the same arrays for any number of processes.
+    """
+
+    name: Positional[str]
+    """The data set, for example rewind/hopper-medium-v0 (rewind data list)."""
+    size: int | None = None
+    """Number of transitions. Default: as many as D4RL's."""
+    seed: int = 0
+    """Seed of the episodes."""
+    threads: int | None = None
+    """Number of processes. Default: one for each core."""
+    policy: Path | None = None
+    """Your own behaviour policy (docs/rebuilt_data.md); Adroit's sets need one."""
+    keep_going: bool = False
+    """In mazes: continue after an episode's own goal, to the horizon."""
+    force: bool = False
+    """Build it again, even if it exists."""
+    json: Path | None = None
+    """Also write path, digest and figures to this file."""
+
+    def run(self) -> None:
+        from rewind.rebuilt.build import build, read_built  # imports the simulators
+
+        begin = time.monotonic()
+        path = build(
+            self.name, size=self.size, seed=self.seed, policy=self.policy, keep_going=self.keep_going,
+            threads=self.threads, force=self.force,
+        )  # fmt: skip
+        data = read_built(path)
+        figures = {"name": self.name, "path": str(path), **summary(data), "seconds": time.monotonic() - begin}
+        width = max(map(len, figures))
+        for key, value in figures.items():
+            print(f"{key.replace('_', ' '):{width}}  {number(value) if isinstance(value, float) else text(value)}")
+        if self.json is not None:
+            write_json(self.json, figures)
+
+
+@dataclass
+class DataCards:
+    """Write a page for each rebuilt data set, beside D4RL's published figures. Builds missing data sets."""
+
+    names: Positional[tuple[str, ...]] = ()
+    """The data sets, for example rewind/hopper-medium-v0. Default: all."""
+    out: Path = Path("docs/data_cards")
+    """Folder for the pages, their pictures and cards.json."""
+
+    def run(self) -> None:
+        from rewind.report.cards import write_cards  # imports Numba
+
+        for path in write_cards(self.names, self.out):
+            print(f"wrote {path}")
+
+
+@dataclass
 class Data:
-    """Data sets: what is known, what is here, how to get it."""
+    """List, download and build data sets."""
 
     command: (
         Annotated[DataList, subcommand("list")]

@@ -1,4 +1,4 @@
-"""`rewind export`: a trained policy for other programs."""
+"""`rewind export`: write a trained policy for other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Export:
     """Write a trained policy for other programs."""
 
     policy: Positional[Path]
-    """Its folder, such as runs/hopper/policies/000."""
+    """Folder of the policy, such as runs/hopper/policies/000."""
     onnx: Path
     """The ONNX file to write."""
 

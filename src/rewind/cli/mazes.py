@@ -11,7 +11,7 @@ from rewind.report.maze_plot import draw_mazes
 
 @dataclass
 class Mazes:
-    """Draw the mazes from above: for evaluation and for data, with AntMaze's goals."""
+    """Draw the mazes of evaluation and of data from above, with AntMaze's goals."""
 
     out: Path = Path("mazes")
     """Folder for maze_umaze.png and the others."""

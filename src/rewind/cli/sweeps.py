@@ -12,7 +12,7 @@ from rewind.memory import TrajectoryReplay
 
 @dataclass
 class Sweeps:
-    """Draw backward sweeps: five small trajectories, and what a memory plays of them."""
+    """Draw backward sweeps: five small trajectories, and the order in which a memory replays them."""
 
     out: Path = Path("sweeps")
     """Folder for sweeps.png and sweeps.svg."""
@@ -21,14 +21,14 @@ class Sweeps:
     steps: int = 12
     """Updates to draw."""
     priority: str = "uniform"
-    """How the memory ranks trajectories: uniform, or one of the priorities by rewards, such as return."""
+    """Priority of the memory: uniform, or a priority by rewards, such as return."""
     seed: int = 3
-    """Of the memory."""
+    """Seed of the memory."""
 
     def run(self) -> None:
         memory = TrajectoryReplay(self.priority, seed=self.seed)
         memory.load_offline_dataset(example())
         if memory.dynamic:
-            raise UsageError(f"priority {self.priority} ranks by the critics' uncertainty, and nothing is learned here")
+            raise UsageError(f"priority {self.priority} needs the critics' uncertainty, but nothing is trained here")
         for path in draw_sweeps(memory, self.steps, self.slots, self.out):
             print(f"wrote {path}")

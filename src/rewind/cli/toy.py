@@ -1,4 +1,4 @@
-"""`rewind toy`: what it takes, and what it prints."""
+"""`rewind toy`: the paper's motivating example."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, Curve, ToyResult, learn
+from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, ToyCurve, ToyResult, learn
 from rewind.files import write_json
 
 
 @dataclass
 class Toy:
-    """The paper's motivating example: four ways to sample three trajectories, learned by tabular Q-learning."""
+    """Run the paper's motivating example: tabular Q-learning with four ways to sample three trajectories."""
 
     seeds: int = 50
-    """How many runs of each sampler."""
+    """Runs of each sampler."""
     updates: int | None = None
-    """Updates per run, one transition each; default 300 / learning rate, enough for the slowest sampler."""
+    """Updates per run, one transition each. Default: 300 / learning rate, enough for the slowest sampler."""
     learning_rate: float = 1.0
-    """Share of the TD error an update takes over. Nothing here is random but the order, so 1 loses nothing: one update
-    in the right order is exact. The smaller it is, the less the order matters (docs/toy.md)."""
+    """Share of the TD error in an update. Only the order is random here, so 1 is exact. The smaller the learning
+    rate, the less the order matters (docs/toy.md)."""
     seed: int = 0
-    """Where the random streams of all runs come from."""
+    """Seed of the random streams of all runs."""
     out: Path = Path("toy")
     """Folder for the pictures."""
     plots: bool = True
@@ -34,7 +34,7 @@ class Toy:
     """Also write all figures to this file, curves included."""
 
     def run(self) -> None:
-        # A learning rate that makes no sense is for `learn` to refuse.
+        # `learn` checks the learning rate.
         usual = max(1, round(300 / max(self.learning_rate, 1e-3)))
         updates = usual if self.updates is None else self.updates
         result = learn(seeds=self.seeds, updates=updates, learning_rate=self.learning_rate, seed=self.seed)
@@ -51,7 +51,7 @@ class Toy:
 
 
 def figures(result: ToyResult) -> dict[str, Any]:
-    """Everything that was measured, under stable keys; None where a number does not exist."""
+    """All results under stable keys; None for a number that does not exist."""
     return {
         "discount": DISCOUNT,
         "learning_rate": result.learning_rate,
@@ -70,12 +70,12 @@ def figures(result: ToyResult) -> dict[str, Any]:
     }
 
 
-def _curve_figures(curve: Curve) -> dict[str, Any]:
+def _curve_figures(curve: ToyCurve) -> dict[str, Any]:
     needed = curve.needed
     reached = needed[np.isfinite(needed)]
     return {
         "updates_needed": {
-            "mean": float(reached.mean()) if reached.size else None,  # over the seeds that got there
+            "mean": float(reached.mean()) if reached.size else None,  # over the seeds that reached it
             "std": float(reached.std()) if reached.size else None,
             "median": _finite(float(np.median(needed))),  # over all seeds
             "reached": len(reached),
@@ -91,7 +91,7 @@ def _finite(number: float) -> float | None:
 
 
 def table(result: ToyResult) -> str:
-    """Updates until 95% of the oracle, and where the value of s0 ended, sampler by sampler."""
+    """Updates until 95% of the oracle, and the final value of s0, sampler by sampler."""
     lines = [
         f"max Q(s0, a): updates to {SHARE:.0%} of the oracle, {result.seeds} seeds of {result.updates:,} updates, "
         f"learning rate {result.learning_rate:g}",
@@ -114,18 +114,18 @@ def _number(number: float | None) -> str:
 
 
 def finding(result: ToyResult) -> str:
-    """What was found, whether it agrees with the paper or not."""
+    """The result in words, compared with the paper."""
     curves = result.curves
     if any(np.isinf(curve.needed).any() for chosen in curves.values() for curve in chosen.values()):
-        return "Not every run got there, so the samplers cannot be compared by it; give more updates."
-    fast = [
+        return "Not every run reached 95% of the oracle, so the samplers cannot be compared; use more updates."
+    speeds = [
         f"{name} {' and '.join(f'{_speed(curves[rewards], name):.1f}' for rewards in curves)}"
         for name in ("prio_state", "uni_traj", "prio_traj")
     ]
     leads = {rewards: _lead(chosen) for rewards, chosen in curves.items()}
     larger = "larger" if leads["sparse"] > leads["dense"] else "not larger"
     return (
-        f"Times as fast as uni_state, on {' and '.join(curves)} rewards: {', '.join(fast)}.\n"
+        f"Speed relative to uni_state, on {' and '.join(curves)} rewards: {', '.join(speeds)}.\n"
         f"The paper's order, prio_traj before uni_traj before sampling transitions, "
         f"{' and '.join(_verdict(*chosen) for chosen in curves.items())}.\n"
         f"Averaged over all updates uni_traj is ahead of uni_state by "
@@ -134,15 +134,15 @@ def finding(result: ToyResult) -> str:
     )
 
 
-def _speed(curves: dict[str, Curve], name: str) -> float:
+def _speed(curves: dict[str, ToyCurve], name: str) -> float:
     return float(curves["uni_state"].needed.mean() / curves[name].needed.mean())
 
 
-def _lead(curves: dict[str, Curve]) -> float:
+def _lead(curves: dict[str, ToyCurve]) -> float:
     return float((curves["uni_traj"].values.mean() - curves["uni_state"].values.mean()) / curves["uni_traj"].oracle)
 
 
-def _verdict(rewards: str, curves: dict[str, Curve]) -> str:
+def _verdict(rewards: str, curves: dict[str, ToyCurve]) -> str:
     order = sorted(curves, key=lambda name: float(curves[name].needed.mean()))
     if order[:2] == ["prio_traj", "uni_traj"]:
         return f"holds on {rewards} rewards"

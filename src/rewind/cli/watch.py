@@ -1,4 +1,4 @@
-"""`rewind watch`: a film of an episode."""
+"""`rewind watch`: a video of an episode."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rewind.policy import load_policy
 
 @dataclass
 class Watch:
-    """Film an episode of a trained policy."""
+    """Record a video of an episode of a trained policy."""
 
     policy: Positional[Path]
-    """Its folder, such as runs/hopper/policies/000."""
+    """Folder of the policy, such as runs/hopper/policies/000."""
     out: Path | None = None
-    """The film, .gif or .mp4; default: episode.gif beside the policy."""
+    """The video, .gif or .mp4. Default: episode.gif beside the policy."""
     env: str | None = None
-    """Where to play: a data set or a Gymnasium id; default: what the policy was evaluated on."""
+    """A data set or a Gymnasium id. Default: the environment in which the policy was evaluated."""
     seed: int = 0
-    """Of the environment."""
+    """Seed of the environment."""
     frames: int = 300
-    """Most frames of the film; a longer episode is drawn every second step, or every fourth ..., and plays faster."""
+    """Maximum number of frames; of a longer episode, every second, fourth ... step is drawn."""
 
     def run(self) -> None:
         from rewind.report.watch import check_kind, film_episode, write_film
@@ -31,7 +31,7 @@ class Watch:
         policy = load_policy(self.policy)
         environment = self.env or policy.environment
         if environment is None:
-            raise UsageError(f"{self.policy} was trained without a simulator; say where to play: --env NAME")
+            raise UsageError(f"{self.policy} was trained without a simulator; choose an environment: --env NAME")
         for name, smallest in (("frames", 2), ("seed", 0)):
             if getattr(self, name) < smallest:
                 raise UsageError(f"--{name} is {getattr(self, name)}; expected at least {smallest}")

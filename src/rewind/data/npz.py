@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.checks import check_lengths, missing_columns
 from rewind.data.trajectories import FIELDS, Trajectories
 from rewind.errors import DataError, UsageError
-from rewind.files import whole_file
+from rewind.files import read_npz, whole_file
 
 
 def load_npz(
@@ -26,18 +25,9 @@ def load_npz(
 
     boundaries, merge_fragments: see `from_d4rl`; for a file with flags only
     """
-    path = Path(path)
-    if not path.exists():
-        raise DataError(f"no file {path}")
-    if not path.is_file() or not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is not a readable .npz file: not an archive, or cut off")
+    data = read_npz(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            data = {key: archive[key] for key in archive.files}
-    except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
-        raise DataError(f"{path} is not a readable .npz file: {error}") from error
-    try:
-        return _from_arrays(data, path.stem, boundaries, merge_fragments)
+        return _from_arrays(data, Path(path).stem, boundaries, merge_fragments)
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 

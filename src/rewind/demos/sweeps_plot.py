@@ -1,4 +1,4 @@
-"""A picture of backward sweeps: some trajectories, and a real plan of a memory that plays them."""
+"""A picture of backward sweeps: some trajectories, and the plan of a memory that replays them."""
 
 from __future__ import annotations
 
@@ -12,39 +12,33 @@ from rewind.errors import require
 from rewind.memory import Plan, TrajectoryReplay
 from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styled
 
-# Rewards of the trajectories A to E, each with a length and a return of its own.
+# Rewards of the trajectories A to E, with different lengths and returns.
 REWARDS = ((0, 0, 1, 0, 3), (0, 1, 0), (0, 0, 2, 4), (1, 0, 1, 0, 0, 0), (0, 3))
 NAMES = "ABCDE"
 COLOURS = (BLUE, "#C77700", GREEN, "#B5568D", "#6A5AB8")
-INCHES = 0.62  # the side of a cell; all other measures are in cells, y counts downward
-LEFT = 1.9  # where the cells begin, after the names of the rows
-ROW = 1.24  # from one trajectory to the next, with room for its arrow
+INCHES = 0.62  # side of a cell; all other lengths are in cells, and y points down
+LEFT = 1.9  # x of the first cell, after the names of the rows
+ROW = 1.24  # distance between two trajectories, with space for an arrow
 
 
 def example() -> Trajectories:
     """Five short trajectories."""
-    episodes = [
-        {
-            "observations": np.arange(len(steps) + 1),
-            "actions": np.zeros(len(steps)),
-            "rewards": np.array(steps, np.float32),
-            "terminated": True,
-        }
-        for steps in REWARDS
-    ]
+    episodes = []
+    for rewards in REWARDS:
+        states, actions = np.arange(len(rewards) + 1), np.zeros(len(rewards))
+        episodes.append({"observations": states, "actions": actions, "rewards": rewards, "terminated": True})
     return from_episodes(episodes, name="sweeps")
 
 
 def draw_sweeps(memory: TrajectoryReplay, steps: int, slots: int, folder: Path) -> list[Path]:
-    """Plan with a memory that was loaded with `example()`; write sweeps.png and sweeps.svg, and return the files."""
+    """Draw a plan of a memory loaded with `example()`: write sweeps.png and sweeps.svg, and return the files."""
     plan = memory.plan(steps, slots)
-    priority = memory.priority if isinstance(memory.priority, str) else "given numbers"
     with styled():
-        return save(sweeps_figure(example(), plan, priority), folder, "sweeps")
+        return save(sweeps_figure(example(), plan, str(memory.priority)), folder, "sweeps")
 
 
 def sweeps_figure(data: Trajectories, plan: Plan, priority: str) -> Any:
-    """Above: the trajectories as they were logged. Below: what each slot of the batch plays, update by update."""
+    """Above: the logged trajectories. Below: what each slot of the batch replays, update by update."""
     steps, slots = plan.indices.shape
     top = 1.3 + ROW * len(data) + 1.6  # of the plan
     width, height = max(LEFT + steps, 14.0) + 0.3, top + slots + 1.0
@@ -59,7 +53,7 @@ def sweeps_figure(data: Trajectories, plan: Plan, priority: str) -> Any:
 
 
 def _draw_logged(axes: Any, data: Trajectories) -> None:
-    axes.text(0.2, 0.6, "Trajectories, as they were logged", fontweight="bold", fontsize=13, va="center")
+    axes.text(0.2, 0.6, "Logged trajectories", fontweight="bold", fontsize=13, va="center")
     for number, length in enumerate(data.lengths):
         y, colour = 1.3 + ROW * number, COLOURS[number]
         axes.text(0.2, y + 0.28, NAMES[number], color=colour, va="center", fontweight="bold", fontsize=15)
@@ -71,12 +65,12 @@ def _draw_logged(axes: Any, data: Trajectories) -> None:
 
 def _draw_key(axes: Any, x: float, priority: str) -> None:
     """How to read the picture."""
-    order = "all with the same chance" if priority == "uniform" else f"ranked by {priority}"
+    order = "all with equal probability" if priority == "uniform" else f"ranked by {priority}"
     notes = (
-        "Each slot of the batch holds a trajectory\n"
-        "and plays it from the last step to the first:\n"
-        "what follows a step is learned before it.\n\n"
-        f"Then it draws the next, of those no slot holds,\n{order}."
+        "Each slot of the batch replays a trajectory\n"
+        "from the last step to the first:\n"
+        "a step is learned after its successor.\n\n"
+        f"Then it draws another that no slot holds,\n{order}."
     )
     axes.text(x, 0.6, "Backward sweeps", fontweight="bold", fontsize=13, va="center")
     axes.text(x, 1.35, notes, va="top", fontsize=10.5, linespacing=1.6)
@@ -86,7 +80,7 @@ def _draw_key(axes: Any, x: float, priority: str) -> None:
 
 def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
     steps, slots = plan.indices.shape
-    axes.text(0.2, top - 0.95, "What the memory plays", fontweight="bold", fontsize=13, va="center")
+    axes.text(0.2, top - 0.95, "What the memory replays", fontweight="bold", fontsize=13, va="center")
     axes.text(0.2, top - 0.25, "update", va="center", color=GREY, fontsize=9.5)
     timesteps = plan.indices - data.starts[plan.trajectories]
     for step in range(steps):
@@ -111,7 +105,7 @@ def _draw_batch(axes: Any, x: float, top: float, slots: int) -> None:
 
 
 def _draw_cell(axes: Any, x: float, y: float, colour: str, label: str, fresh: bool = False) -> None:
-    """One transition; with a heavy edge where a sweep starts."""
+    """One transition, with a thick edge if a sweep starts with it."""
     patches = require("matplotlib.patches", "plot")
     style = {"boxstyle": "round,pad=0,rounding_size=0.14", "facecolor": colour, "edgecolor": INK}
     axes.add_patch(patches.FancyBboxPatch((x + 0.08, y + 0.08), 0.84, 0.84, linewidth=2.8 if fresh else 0, **style))

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from rewind.demos.toy import REWARDS, Curve, ToyResult
+from rewind.demos.toy import REWARDS, ToyCurve, ToyResult
 from rewind.report.figures import BLUE, GREEN, GREY, INK, PINK, RED, headed, new_figure, save, styled
 
 SAMPLER_COLOURS = {"uni_state": GREY, "prio_state": PINK, "uni_traj": BLUE, "prio_traj": RED}
 TRAJECTORY_COLOURS = (BLUE, RED, GREEN)
-ROW_HEIGHT = 1.5  # of the drawing, in steps
+ROW_HEIGHT = 1.5  # in steps
 
 
 def draw_toy(result: ToyResult, folder: Path) -> list[Path]:
-    """Write all pictures into a folder; returns the files."""
+    """Write all pictures into a folder, and return the files."""
     written = []
     with styled():
         for rewards, curves in result.curves.items():
@@ -25,8 +25,8 @@ def draw_toy(result: ToyResult, folder: Path) -> list[Path]:
     return written
 
 
-def draw_curves(rewards: str, curves: dict[str, Curve], result: ToyResult) -> Any:
-    """max_a Q(s0, a) against updates: mean over seeds, and one standard deviation to either side."""
+def draw_curves(rewards: str, curves: dict[str, ToyCurve], result: ToyResult) -> Any:
+    """max_a Q(s0, a) against updates: mean over seeds, plus and minus one standard deviation."""
     figure = new_figure(7.2, 4.4)
     axes = figure.add_subplot()
     updates = np.arange(result.updates + 1)
@@ -79,7 +79,7 @@ def _draw_trajectory(axes: Any, number: int, steps: tuple[float, ...]) -> None:
 
 
 def _draw_state(axes: Any, x: float, y: float, colour: str, label: str, end: bool = False) -> None:
-    """A circle; a filled square where the trajectory ends."""
+    """A circle, or a filled square at the end of the trajectory."""
     axes.plot(
         x, y, marker="s" if end else "o", markersize=18 if end else 24, color=colour if end else "white",
         markeredgecolor=colour, markeredgewidth=2, zorder=3,

@@ -1,1 +1,1 @@
-"""The memory in other libraries' training loops. Import the module you need; each needs its library."""
+"""Adapters for other libraries' training loops. Import the module you need; each one needs its library."""

@@ -1,4 +1,4 @@
-"""Trajectory Replay for d3rlpy: a replay buffer for `fit`, whose batches come in Rewind's order.
+"""Trajectory Replay for d3rlpy: a replay buffer for `fit` with batches in Rewind's order.
 
     buffer = TrajectoryBuffer(dataset, TrajectoryReplay("uqm_reward", seed=0))
     TD3PlusBCConfig().create().fit(buffer, n_steps=100_000)
@@ -33,12 +33,12 @@ class ReplayMiniBatch(dataset.TransitionMiniBatch):
 
 
 class TrajectoryBuffer(dataset.ReplayBuffer):
-    """d3rlpy's replay buffer, with a Rewind memory to say which transitions come next.
+    """d3rlpy's replay buffer with a Rewind memory that chooses the transitions.
 
-    It serves the algorithms that learn from transitions, such as TD3PlusBC and IQL, but not those that need returns to
-    go. d3rlpy plays no last step of a time-out; where the data has the state after it, this buffer does.
+    It works with algorithms that learn from transitions, such as TD3PlusBC and IQL, but not with those that need
+    returns to go. Unlike d3rlpy, it replays the last step before a time-out if the data has the state after it.
 
-    data: a d3rlpy dataset, or whatever a memory loads (Trajectories, a D4RL-style dict, a path)
+    data: a d3rlpy dataset, or anything a memory loads (Trajectories, a D4RL-style dict, a path)
     memory: an empty memory, which loads the data
     """
 
@@ -78,16 +78,16 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
         return self._last
 
     def _next_actions(self, batch: Batch) -> Array:
-        """The actions taken after these; 0 behind the last step of a trajectory, where there is none."""
+        """The actions taken after these; 0 after the last step of a trajectory."""
         store = self.memory.store
         actions = store.actions.take(batch.indices + 1, axis=0, mode="clip")
         actions[batch.timesteps == store.lengths[batch.trajectories - store.first] - 1] = 0
         return np.asarray(actions)
 
     def update_uncertainty(self, algo: Any, epoch: int = 0, total_step: int = 0) -> None:
-        """Tell the memory how far the critics disagree on the last batch: `algo.fit(..., callback=this)`."""
+        """Send the critics' disagreement on the last batch to the memory: `algo.fit(..., callback=this)`."""
         if self._last is None:
-            raise UsageError("update of uncertainty without a sample to which it could belong")
+            raise UsageError("update of uncertainty before any sample")
         with torch.no_grad():
             observations = torch.as_tensor(self._last.observations, device=algo.impl.device)
             actions = torch.as_tensor(self._last.actions, device=algo.impl.device)
@@ -100,13 +100,13 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
 
 
 def use_weighted_target(algo: Any, beta: float, low: float | None = None, high: float | None = None) -> WeightedTarget:
-    """Let an algorithm that was built, and that trains from a `TrajectoryBuffer`, regress to the weighted target.
+    """Make a built algorithm, trained from a `TrajectoryBuffer`, regress to the weighted target.
 
     algo.build_with_dataset(buffer)
     use_weighted_target(algo, beta=0.75)
 
-    low, high: bounds of the targets, in rewards as scaled; None: none
-    returns: the target, whose `state_dict` belongs into a checkpoint
+    low, high: bounds of the targets, in scaled rewards; None for no bound
+    returns: the target; save its `state_dict` in your checkpoints
     """
     if algo.impl is None:
         raise UsageError("the algorithm has no networks yet: call algo.build_with_dataset(buffer) first")
@@ -116,9 +116,9 @@ def use_weighted_target(algo: Any, beta: float, low: float | None = None, high: 
     bootstrap_of = algo.impl.compute_target
 
     def compute_target(batch: Any) -> Any:
-        """What d3rlpy multiplies by the discount and adds to the rewards, so that they sum up to the target."""
+        """What d3rlpy multiplies by the discount and adds to the rewards to get the target."""
         replay, bootstrap = batch.numpy_batch.replay, bootstrap_of(batch)
-        rewards, terminals = batch.rewards[:, 0], batch.terminals[:, 0] > 0  # rewards as scaled
+        rewards, terminals = batch.rewards[:, 0], batch.terminals[:, 0] > 0  # scaled rewards
         fresh = torch.as_tensor(replay.fresh, device=bootstrap.device)
         rows = SimpleNamespace(rewards=rewards, terminals=terminals, fresh=fresh, host=replay)
         return ((target(rows, bootstrap[:, 0]) - rewards) / algo.gamma)[:, None]
@@ -165,5 +165,5 @@ def _rows_of_columns(array: Array) -> Array:
 
 
 def _columns(array: Array) -> Array:
-    """As d3rlpy has them: float32, (batch, n)."""
+    """Values as in d3rlpy: float32, (batch, n)."""
     return _rows_of_columns(array.astype(np.float32, copy=False))

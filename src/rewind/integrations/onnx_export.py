@@ -1,4 +1,4 @@
-"""A policy as an ONNX file: for runtimes without Python."""
+"""Export a policy as an ONNX file, for runtimes without Python."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rewind.errors import require
 from rewind.files import whole_file
 from rewind.policy import Policy
 
-OPSET, IR_VERSION = 17, 8  # of 2022, so that runtimes of some years ago read it too
+OPSET, IR_VERSION = 17, 8  # of 2022, so that older runtimes can read it
 
 
 def export_onnx(policy: Policy, path: str | os.PathLike[str]) -> None:
-    """Write a model from `observations` (rows, observation) to `actions` (rows, action), float32 both."""
+    """Write a model from `observations` (rows, observation) to `actions` (rows, action), both float32."""
     onnx = require("onnx", "onnx")
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
     arrays, nodes = _graph(policy, helper.make_node)
@@ -34,7 +34,7 @@ def export_onnx(policy: Policy, path: str | os.PathLike[str]) -> None:
 
 
 def _graph(policy: Policy, node: Any) -> tuple[dict[str, Any], list[Any]]:
-    """The constants by name, and the operations in their order."""
+    """The constants by name, and the operations in order."""
     arrays: dict[str, Any] = {"mean": policy.mean, "scale": policy.scale, "max_action": policy.max_action}
     nodes = [node("Sub", ["observations", "mean"], ["centred"]), node("Div", ["centred", "scale"], ["hidden_0"])]
     last = len(policy.weights) - 1

@@ -1,11 +1,11 @@
-"""Trajectory Replay as a TorchRL sampler: TorchRL keeps the data, Rewind says which rows come next.
+"""Trajectory Replay as a TorchRL sampler: TorchRL stores the data, Rewind chooses the rows.
 
     storage, sampler = LazyTensorStorage(size), TrajectorySampler("uqm_reward", seed=0)
     buffer = TensorDictReplayBuffer(storage=storage, sampler=sampler, batch_size=256)
     buffer.extend(transitions)
     batch = buffer.sample()
 
-A batch holds what the storage holds, and beside it `fresh`, `tails`, `trajectories` and `timesteps`.
+A batch has the keys of the storage, and `fresh`, `tails`, `trajectories` and `timesteps`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,21 @@ from rewind.memory import Batch, TrajectoryReplay
 torch: Any = require("torch", "torchrl")
 samplers: Any = require("torchrl.data.replay_buffers.samplers", "torchrl")
 
-
 STATE_FILE = "trajectory_sampler.pt"
 
 
 class TrajectorySampler(samplers.Sampler):
     """Plays the trajectories of a storage backward, one in each slot of the batch, and draws the next by priority.
 
-    Trajectories end where ("next", "done"), "terminated" or "truncated" says so, or where the value of `episode_key`
-    changes; the newest row of the storage ends one too. A storage that wrapped around is read from its oldest row on.
+    Trajectories end at ("next", "done"), "terminated" or "truncated", or where the value of `episode_key` changes, and
+    at the newest row of the storage. A storage that wrapped around is read from its oldest row on.
 
-    It is made for data that stays: after rows were added or replaced all sweeps start anew, and what was learned about
-    uncertainty is forgotten. Use no prefetching with the `*_unc` priorities: each batch must get its uncertainty before
+    Use it for data that does not change: if rows are added or replaced, all sweeps start again, and recorded
+    uncertainty is lost. Do not use prefetching with the `*_unc` priorities: each batch needs its uncertainty before
     the next one is sampled.
 
-    episode_key: what tells trajectories apart, e.g. "episode"; by default the flags do
-    the others: as for `TrajectoryReplay`
+    episode_key: a key that differs between trajectories, e.g. "episode"; by default, flags separate them
+    the others: see `TrajectoryReplay`
     """
 
     def __init__(
@@ -54,19 +53,19 @@ class TrajectorySampler(samplers.Sampler):
     ) -> None:
         self.memory = TrajectoryReplay(priority, alpha=alpha, reuse=reuse, stagger=stagger, seed=seed)
         self.episode_key = episode_key
-        self._current = False  # whether the memory knows what the storage holds
+        self._current = False  # whether the memory has loaded the storage's current content
         self._oldest = 0  # the storage's row that is the memory's row 0
         self._rows: Any = None  # (batch,) the storage's rows sampled last
-        self._saved: dict[str, Any] | None = None  # a state that waits for the storage it belongs to
+        self._saved: dict[str, Any] | None = None  # a state to load with the storage
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(priority={self.memory.priority!r})"
 
-    # What TorchRL asks for
+    # TorchRL's interface
 
     def sample(self, storage: Any, batch_size: int) -> tuple[Any, dict[str, Any]]:
-        """The rows of the next batch, and for each: `fresh`, `tails`, `trajectories`, `timesteps`."""
-        self._take_in(storage)
+        """The rows of the next batch, with their `fresh`, `tails`, `trajectories` and `timesteps`."""
+        self._load(storage)
         batch = self.memory.sample(batch_size)
         self._rows = torch.from_numpy((batch.indices + self._oldest) % len(storage))
         names = ("fresh", "tails", "trajectories", "timesteps")
@@ -80,7 +79,7 @@ class TrajectorySampler(samplers.Sampler):
         if self._rows is None or not torch.equal(torch.as_tensor(index).cpu().flatten(), self._rows):
             raise UsageError(
                 "this uncertainty is not of the rows sampled last; call update_priority(batch['index'], values) once "
-                "for each batch, before the next one is sampled (no prefetching)"
+                "for each batch, before you sample the next one (no prefetching)"
             )
         self.memory.update_uncertainty(to_numpy(priority).reshape(-1))
 
@@ -102,14 +101,14 @@ class TrajectorySampler(samplers.Sampler):
     # State
 
     def state_dict(self) -> dict[str, Any]:
-        """Tensors, numbers and strings. The data is not in it; it is the storage's."""
+        """Tensors, numbers and strings, without the data, which the storage saves."""
         if not self._current:
             return dict(self._saved or {})
         state = {"memory": _as_torch(self.memory.state_dict()), "oldest": self._oldest}
         return state if self._rows is None else {**state, "rows": self._rows.clone()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue with exactly the same batches; checked against the storage at the next sample."""
+        """Resume with exactly the same batches. The state is checked against the storage at the next sample."""
         self._forget()
         self._saved = dict(state_dict) or None
 
@@ -123,12 +122,12 @@ class TrajectorySampler(samplers.Sampler):
 
     # Data
 
-    def _take_in(self, storage: Any) -> None:
+    def _load(self, storage: Any) -> None:
         if self._current:
             return
         if len(storage) == 0:
             raise UsageError("the storage is empty: extend the buffer before sampling")
-        # A storage that was loaded from a file no longer knows its cursor; the sampler's state does.
+        # A storage loaded from a file does not know its cursor; the sampler's state does.
         self._oldest = _oldest_row(storage) if self._saved is None else int(self._saved["oldest"])
         self.memory.load_offline_dataset(trajectories_of(storage, self._oldest, self.episode_key))
         if self._saved is not None:
@@ -138,34 +137,34 @@ class TrajectorySampler(samplers.Sampler):
 
 
 def _oldest_row(storage: Any) -> int:
-    """0, or where a full storage was written last, the row behind that."""
+    """The row after the newest one if the storage is full, otherwise 0."""
     newest = getattr(storage, "_last_cursor_index", None)
     return 0 if newest is None or not storage._is_full else (int(newest) + 1) % len(storage)
 
 
 def trajectories_of(storage: Any, oldest: int = 0, episode_key: Any = None) -> Trajectories:
-    """The structure and the rewards of what a storage holds, oldest row first; observations stay where they are."""
-    held = storage[: len(storage)]
-    if storage.ndim != 1 or not hasattr(held, "get"):
+    """The lengths and rewards of a storage's trajectories, oldest row first, without observations and actions."""
+    content = storage[: len(storage)]
+    if storage.ndim != 1 or not hasattr(content, "get"):
         raise DataError(
             f"cannot plan over a {type(storage).__name__} with {storage.ndim} dimensions; expected one dimension of "
             "transitions in tensors, such as a LazyTensorStorage or LazyMemmapStorage with ndim=1"
         )
-    rewards = _column(held, ("next", "reward"))
+    rewards = _column(content, ("next", "reward"))
     if rewards is None:
         raise DataError("the storage has no ('next', 'reward')")
     rows = len(rewards)
     ends = np.zeros(rows, bool)
     if episode_key is not None:
-        episode = _column(held, episode_key)
+        episode = _column(content, episode_key)
         if episode is None:
-            raise DataError(f"the storage has no {episode_key!r}, which was given as episode_key")
+            raise DataError(f"the storage has no key {episode_key!r} (episode_key)")
         ends |= episode != np.roll(episode, -1)
     else:
-        flags = [_column(held, ("next", name)) for name in ("done", "terminated", "truncated")]
+        flags = [_column(content, ("next", name)) for name in ("done", "terminated", "truncated")]
         if all(flag is None for flag in flags):
             raise DataError(
-                "the storage has none of 'done', 'terminated', 'truncated' under 'next'; give an episode_key"
+                "the storage has none of 'done', 'terminated', 'truncated' under 'next'; use an episode_key"
             )
         for flag in flags:
             ends |= False if flag is None else flag.astype(bool)
@@ -177,15 +176,15 @@ def trajectories_of(storage: Any, oldest: int = 0, episode_key: Any = None) -> T
         actions=np.empty((rows, 0), np.float32),
         rewards=rewards,
         lengths=lengths,
-        terminated=np.zeros(len(lengths), bool),  # the storage's own flags say it to the loop
+        terminated=np.zeros(len(lengths), bool),  # the loop reads the storage's flags
         final_observations=np.empty((len(lengths), 0), np.float32),
         final_known=np.ones(len(lengths), bool),  # every row has its successor under "next"
     )
 
 
-def _column(held: Any, key: Any) -> Array | None:
-    """(rows,) the values under a key; None where there is none."""
-    values = held.get(key, None)
+def _column(content: Any, key: Any) -> Array | None:
+    """(rows,) the values of a key, None if it does not exist."""
+    values = content.get(key, None)
     return None if values is None else to_numpy(values).reshape(len(values))
 
 

@@ -1,4 +1,4 @@
-"""An ant that walks to waypoints: how D4RL's AntMaze data was steered, and the task such a walker is trained on."""
+"""An ant that walks to waypoints: the controller of D4RL's AntMaze data, and the task to train such a walker."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rewind.envs.mazes import Maze, find_maze
 from rewind.envs.vector import unbounded
 from rewind.rebuilt.waypoints import NEIGHBOURS, distances
 
-WAYPOINT_SCALE = 10.0  # what the walker sees of a waypoint: the unit vector to it, this long
-NOISE = 0.2  # standard deviation of what is added to each action, in training as in the recipe
-CRUISE = 1.5  # metres a second that are worth walking: a faster ant falls over more often
+WAYPOINT_SCALE = 10.0  # length of the vector to the waypoint that the walker observes
+NOISE = 0.2  # standard deviation of the noise added to each action, in training and in the recipe
+CRUISE = 1.5  # maximum rewarded speed in metres per second: a faster ant falls over more often
 
 
 class AntNavigator:
-    """D4RL's waypoint rule: where each ant heads next, drawn anew at every step.
+    """D4RL's waypoint rule, applied at every step.
 
-    A waypoint is the centre of the next cell on the shortest way, plus uniform(0, 1) on each axis; the goal itself
-    once that cell is the goal's. The cell an ant is in runs from centre to centre, so it may turn out to be a wall:
-    the way then leads through a free neighbour.
+    A waypoint is the centre of the next cell on the shortest path, plus uniform(0, 1) on each axis; or the goal, once
+    that cell is the goal's. D4RL's cells run from centre to centre, so an ant's cell may be a wall: the path then
+    leads through a free neighbour.
     """
 
     def __init__(self, maze: str | Maze) -> None:
@@ -48,39 +48,39 @@ class AntNavigator:
     def cells(self, positions: Array) -> Array:
         """(n, 2) x and y -> (n, 2) rows and columns, within the maze."""
         cells = (1 + np.maximum(positions, 1e-4) / CELL).astype(np.int64)[:, ::-1]
-        # D4RL counts from 1 because all of its mazes start at row 1, column 1
+        # D4RL counts from 1 because its mazes start at row 1, column 1
         within: Array = np.minimum(cells - 1 + self.maze.start, np.array(self.maze.walls.shape) - 1)
         return within
 
     def waypoints(self, positions: Array, goals: Array, jitter: Array) -> Array:
-        """(n, 2) x and y to head for.
+        """(n, 2) x and y of the waypoints.
 
         positions, goals: (n, 2) x and y
         jitter: (n, 2) from uniform(0, 1)
         """
-        here, there = self.cells(positions), self.cells(goals)
-        ahead = self._next[there[:, 0], there[:, 1], here[:, 0], here[:, 1]]
-        arrived = (ahead == there).all(axis=1, keepdims=True)
+        here, goal = self.cells(positions), self.cells(goals)
+        ahead = self._next[goal[:, 0], goal[:, 1], here[:, 0], here[:, 1]]
+        arrived = (ahead == goal).all(axis=1, keepdims=True)
         return np.where(arrived, goals, self.maze.centres(ahead, CELL) + jitter)
 
 
 def walker_observations(observations: Array, waypoints: Array) -> Array:
-    """(n, 29): what the walker sees: all of AntMaze's observation but x and y, and where to go."""
+    """(n, 29) the walker's observations: those of AntMaze without x and y, and the direction of the waypoint."""
     towards = waypoints - observations[:, :2]
     unit = towards / np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-8)
     return np.concatenate((observations[:, 2:], WAYPOINT_SCALE * unit), axis=1)
 
 
 def uprightness(observations: Array) -> Array:
-    """(n,) how far the torso points up: 1 standing, -1 on its back."""
+    """(n,) vertical component of the torso's upward axis: 1 standing, -1 on its back."""
     up: Array = 1.0 - 2.0 * (observations[:, 4] ** 2 + observations[:, 5] ** 2)
     return up
 
 
 class AntWalk(AntMaze):
-    """The task of the walker: from goal to goal through a maze, with the noise its data will have.
+    """The walker's training task: walk from goal to goal through a maze, with the noise of the recipe.
 
-    Reward: metres a second towards the waypoint, up to `CRUISE`. An episode ends when the ant lies on its back.
+    Reward: speed towards the waypoint in m/s, up to `CRUISE`. An episode ends when the ant is on its back.
     """
 
     def __init__(self, num_envs: int = 1, maze: str = "large-data", max_episode_steps: int = 1000, **options: Any):

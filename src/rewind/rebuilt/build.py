@@ -212,7 +212,7 @@ def _share(part: _Part, folder: Path) -> Episodes:
 
 def versions() -> dict[str, str]:
     """What the bits depend on, besides the recipe and the seed."""
-    found = {"python": platform.python_version(), "machine": _processor()}
+    found = {"python": platform.python_version(), "machine": processor()}
     for package in ("rewind-rl", "numpy", "mujoco", "gymnasium", "gymnasium-robotics"):
         try:
             found[package] = version(package)
@@ -221,7 +221,8 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The name of the processor."""
     if os.path.exists("/proc/cpuinfo"):  # noqa: PTH110
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             if line.startswith("model name"):

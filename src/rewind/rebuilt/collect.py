@@ -1,7 +1,7 @@
-"""Episodes of a recipe: played in chunks, each on its own, and put together in order.
+"""Play the episodes of a recipe in independent chunks, and join them in order.
 
-A chunk is `width` episodes of one of the recipe's policies. It depends on nothing but what describes it, so that it
-makes no difference who plays it, when, or beside how many others.
+A chunk is `width` episodes of one of the recipe's policies. It depends only on its recipe, seed and numbers, so that
+the process that plays it, the time, and the number of other chunks make no difference.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from rewind.rebuilt.recipes import Recipe
 
 @dataclass(frozen=True, eq=False)
 class Episodes:
-    """Whole episodes one after another, as they were played.
+    """Complete episodes one after another.
 
     observations: (rows, observation) float32
     actions: (rows, action) float32
     rewards: (rows,) float32 of the environment
     lengths: (episodes,)
-    terminated: (episodes,) by the environment; a walker's at its own goal
+    terminated: (episodes,) by the environment; in a maze, at the episode's own goal
     finals: (episodes, observation) the state after the last row
     """
 
@@ -44,11 +44,11 @@ class Episodes:
         return len(self.rewards)
 
     def cut(self, rows: int) -> Episodes:
-        """The first `rows` rows. The last episode may end early: nothing ended it, and its next state is known."""
+        """The first `rows` rows. The last episode may be cut: not terminated, with a known next state."""
         if rows >= self.rows:
             return self
         ends = np.cumsum(self.lengths)
-        last = int(np.searchsorted(ends, rows))  # the episode that row `rows - 1` belongs to
+        last = int(np.searchsorted(ends, rows))  # the episode of row `rows - 1`
         lengths, terminated = self.lengths[: last + 1].copy(), self.terminated[: last + 1].copy()
         finals = self.finals[: last + 1].copy()
         if ends[last] > rows:
@@ -62,81 +62,77 @@ FIELDS = tuple(field.name for field in fields(Episodes))
 
 
 def join(parts: Iterable[Episodes]) -> Episodes:
-    """Episodes one after another."""
+    """Join episodes in order."""
     parts = list(parts)
     return Episodes(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS})
 
 
 def episode_stream(seed: int, name: str, part: int, episode: int) -> np.random.Generator:
-    """The random numbers of one episode: keyed by what it is, not by when it is played.
+    """The random numbers of one episode. They do not depend on when it is played.
 
-    part: which of the recipe's policies plays it
+    part: index of the recipe's policy that plays it
     """
     key = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
     return np.random.default_rng(np.random.SeedSequence([seed, key, part, episode]))
 
 
 def play(player: Player, recipe: Recipe, seed: int, part: int, chunk: int) -> Episodes:
-    """Chunk number `chunk` of a part, every episode to its end."""
+    """Play chunk number `chunk` of a part, every episode to its end."""
     width, horizon, env = recipe.width, recipe.horizon, player.env
     streams = [episode_stream(seed, recipe.name, part, chunk * width + index) for index in range(width)]
     observations, _ = env.reset(seed=[int(stream.integers(2**31)) for stream in streams])
     player.prepare(streams, horizon)
     playing = np.ones(width, bool)
     lengths, ended = np.zeros(width, np.int64), np.zeros(width, bool)
-    seen, done, given = [observations.astype(np.float32)], [], []
+    all_states, all_actions, all_rewards = [observations.astype(np.float32)], [], []
     for step in range(horizon):
         actions = player.act(step, observations)
         observations, rewards, terminated, truncated, _ = env.step(actions)
-        seen.append(observations.astype(np.float32))
-        done.append(actions)
-        given.append(rewards.astype(np.float32))
+        all_states.append(observations.astype(np.float32))
+        all_actions.append(actions)
+        all_rewards.append(rewards.astype(np.float32))
         lengths += playing
         ended |= playing & terminated
         playing &= ~(terminated | truncated)
         if not playing.any():
             break
-    return _episodes(np.stack(seen, 1), np.stack(done, 1), np.stack(given, 1), lengths, ended)
+    return _episodes(np.stack(all_states, 1), np.stack(all_actions, 1), np.stack(all_rewards, 1), lengths, ended)
 
 
-def _episodes(seen: Array, done: Array, given: Array, lengths: Array, terminated: Array) -> Episodes:
-    """From (width, steps, ...) to rows; what was played after an episode's end is left out."""
-    kept = np.arange(done.shape[1]) < lengths[:, None]
-    if not np.isfinite(seen[:, :-1][kept]).all():
-        raise DataError("the simulation gave a state that is no number; its policy is unusable")
-    finals = seen[np.arange(len(lengths)), lengths]
-    return Episodes(seen[:, :-1][kept], done[kept], given[kept], lengths, terminated, finals)
+def _episodes(states: Array, actions: Array, rewards: Array, lengths: Array, terminated: Array) -> Episodes:
+    """From (width, steps, ...) to rows, without the steps after an episode's end."""
+    kept = np.arange(actions.shape[1]) < lengths[:, None]
+    if not np.isfinite(states[:, :-1][kept]).all():
+        raise DataError("the simulation reached a state that is not a number; the policy is unusable")
+    finals = states[np.arange(len(lengths)), lengths]
+    return Episodes(states[:, :-1][kept], actions[kept], rewards[kept], lengths, terminated, finals)
 
 
 def to_trajectories(episodes: Episodes, recipe: Recipe, notes: dict[str, Any]) -> Trajectories:
-    """The data set: what was played, or in a maze what it is worth to somebody who wants to its one goal."""
+    """The data set of these episodes. In a maze, rewards are those of the evaluation's goal."""
     if recipe.maze is not None:
         return relabelled(episodes, recipe, notes)
     return Trajectories(
-        episodes.observations,
-        episodes.actions,
-        episodes.rewards,
-        episodes.lengths,
-        episodes.terminated,
-        episodes.finals,
-        np.ones(len(episodes.lengths), bool),
+        **{name: getattr(episodes, name) for name in FIELDS if name != "finals"},
+        final_observations=episodes.finals,
+        final_known=np.ones(len(episodes.lengths), bool),
         name=recipe.name,
         notes={"boundaries": "episodes", **notes},
     )
 
 
 def relabelled(episodes: Episodes, recipe: Recipe, notes: dict[str, Any]) -> Trajectories:
-    """Rewards of the evaluation: 1, and a terminal, where the next state is at its goal.
+    """Rewards as in the evaluation: 1, and a terminal, where the next state is at the evaluation's goal.
 
-    Most episodes lead elsewhere, and those that pass the goal go on after it. They are ended as the reader of D4RL's
-    own files ends them: with the last of a run of rewarded rows; what follows is a trajectory of its own.
+    Most episodes lead elsewhere, and those that pass the goal continue after it. Trajectories end as in D4RL's files:
+    at the last of consecutive rewarded rows. What follows is a separate trajectory.
     """
-    way = recipe.maze
-    assert way is not None
+    maze = recipe.maze
+    assert maze is not None
     ends = np.cumsum(episodes.lengths) - 1
     successors = np.concatenate([episodes.observations[1:], episodes.finals[-1:]])
     successors[ends] = episodes.finals
-    reached = np.linalg.norm(successors[:, :2] - np.asarray(way.target, np.float32), axis=1) <= way.reached
+    reached = np.linalg.norm(successors[:, :2] - np.asarray(maze.target, np.float32), axis=1) <= maze.reached
     timeouts = np.zeros(episodes.rows, bool)
     timeouts[ends] = True
     flat = {

@@ -1,4 +1,4 @@
-"""What is asked for: a recipe, a size, a seed, policies; and the file in the cache that answers it."""
+"""What to build: a recipe, a size, a seed, policies; and the file in the cache that belongs to it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rewind.errors import DataError, UsageError
 from rewind.rebuilt.policy import load_behaviour
 from rewind.rebuilt.recipes import GIVEN, RANDOM, STEER, VERSION, Recipe, find_recipe
 
-POLICIES = Path(__file__).parent / "policies"  # those that ship in the package
+POLICIES = Path(__file__).parent / "policies"  # shipped with the package
 
 
 @dataclass(frozen=True)
 class PartOrder:
     """What one policy contributes.
 
-    name: of the policy
-    path: its file, None where it needs none
+    name: name of the policy
+    path: its file, None if it needs none
     digest: SHA-256 of the file
-    size: transitions
-    meta: what the file says of itself
+    size: number of transitions
+    meta: how it was trained, from the file
     """
 
     name: str
@@ -38,7 +38,7 @@ class PartOrder:
 
 @dataclass(frozen=True)
 class Order:
-    """A data set to be built."""
+    """A data set to build."""
 
     recipe: Recipe
     seed: int
@@ -46,18 +46,18 @@ class Order:
 
     @property
     def key(self) -> str:
-        """Tells this data from all other data."""
+        """A digest of everything the data depends on."""
         policies = [(part.name, part.digest, part.size) for part in self.parts]
         what = json.dumps([VERSION, asdict(self.recipe), self.seed, policies])
         return hashlib.blake2b(what.encode(), digest_size=6).hexdigest()
 
     @property
     def path(self) -> Path:
-        """Where it is kept."""
+        """Its file in the cache."""
         return cache_folder() / f"{file_stem(self.recipe.name)}-n{self.recipe.size}-s{self.seed}-{self.key}.npz"
 
     def notes(self) -> dict[str, Any]:
-        """How it is made, to be recorded with it."""
+        """How it is made, recorded with the data."""
         policies = [
             {"name": part.name, "sha256": part.digest, "transitions": part.size, "meta": dict(part.meta)}
             for part in self.parts
@@ -78,11 +78,11 @@ def make_order(
     policy: str | os.PathLike[str] | None = None,
     keep_going: bool = False,
 ) -> Order:
-    """Check what is asked for.
+    """Check the arguments of a build.
 
-    size: transitions; default: the recipe's
-    policy: a file to use instead of the shipped one; where several policies play, there is no such choice
-    keep_going: in mazes, play on after an episode's own goal, to the horizon
+    size: number of transitions; default: the recipe's
+    policy: a file to use instead of the shipped one, for recipes with one policy
+    keep_going: in mazes, continue after an episode's own goal, to the horizon
     """
     recipe = find_recipe(name)
     if size is not None:
@@ -103,13 +103,13 @@ def make_order(
 
 
 def find_built(name: str) -> list[Path]:
-    """The files of a data set of full size and seed 0 that are there: one, or none, or one for each policy given."""
+    """The existing files of a data set of full size and seed 0: none, one, or one for each of the user's policies."""
     recipe = find_recipe(name)
     if recipe.policies == (GIVEN,):
         return sorted(cache_folder().glob(f"{file_stem(name)}-n{recipe.size}-s0-*.npz"))
     try:
         path = make_order(name).path
-    except DataError:  # its policies are not there
+    except DataError:  # its policies are missing
         return []
     return [path] if path.is_file() else []
 
@@ -121,27 +121,27 @@ def _part(name: str, path: Path | None, size: int) -> PartOrder:
     return PartOrder(name, path, policy.digest, size, policy.meta)
 
 
-def _files(recipe: Recipe, given: Path | None) -> Sequence[tuple[str, Path | None]]:
+def _files(recipe: Recipe, policy: Path | None) -> Sequence[tuple[str, Path | None]]:
     """Names and files of the policies, in the order in which they play."""
-    if given is not None:
+    if policy is not None:
         if len(recipe.policies) > 1 or recipe.policies[0] in (RANDOM, STEER) or "*" in recipe.policies[0]:
             raise UsageError(f"{recipe.name} is made by {', '.join(recipe.policies)}: it takes no --policy")
-        return [(given.stem, given.resolve())]
-    found: list[tuple[str, Path | None]] = []
+        return [(policy.stem, policy.resolve())]
+    files: list[tuple[str, Path | None]] = []
     for name in recipe.policies:
         if name == GIVEN:
             raise UsageError(
-                f"no policy for {recipe.name} comes with Rewind: give one with --policy FILE (docs/rebuilt_data.md)"
+                f"Rewind ships no policy for {recipe.name}: give one with --policy FILE (docs/rebuilt_data.md)"
             )
         if name in (RANDOM, STEER):
-            found.append((name, None))
+            files.append((name, None))
             continue
         paths = sorted(POLICIES.glob(f"{name}.npz"), key=_number) if "*" in name else [POLICIES / f"{name}.npz"]
         missing = [path for path in paths if not path.is_file()]
         if missing or not paths:
-            raise DataError(f"{recipe.name} needs the policy {POLICIES / name}.npz, which is not there")
-        found += [(path.stem, path.resolve()) for path in paths]
-    return found
+            raise DataError(f"{recipe.name} needs the policy {POLICIES / name}.npz, which is missing")
+        files += [(path.stem, path.resolve()) for path in paths]
+    return files
 
 
 def _number(path: Path) -> int:

@@ -1,7 +1,7 @@
-"""Who plays the episodes of a recipe: an environment, and what acts in it.
+"""The players of a recipe's episodes: an environment, and what acts in it.
 
-Everything random is drawn from the episode's own stream, before its first step and for all of its steps: so an episode
-is the same whoever plays beside it.
+All random numbers of an episode are drawn from its own stream before its first step, so that an episode does not
+depend on those played beside it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Player(Protocol):
     env: Any
 
     def prepare(self, streams: Streams, horizon: int) -> None:
-        """Draw what the episodes need; the environment has been reset."""
+        """Draw the random numbers of the episodes, after the environment was reset."""
 
     def act(self, step: int, observations: Array) -> Array:
         """(width, observation) -> (width, action) float32."""
@@ -34,7 +34,7 @@ class Player(Protocol):
 def find_player(recipe: Recipe, policy: str | None) -> Player:
     """The player of one of a recipe's policies.
 
-    policy: the file, None where the recipe needs none
+    policy: its file, None if the recipe needs none
     """
     loaded = None if policy is None else load_behaviour(policy)
     if recipe.maze is not None and recipe.policies == (STEER,):
@@ -49,7 +49,7 @@ def find_player(recipe: Recipe, policy: str | None) -> Player:
 
 
 def _environment(recipe: Recipe) -> Any:
-    """The recipe's environment, `width` times, on one thread."""
+    """`width` copies of the recipe's environment, on one thread."""
     from rewind.envs.make import FAST, make
 
     if recipe.environment not in FAST:
@@ -62,13 +62,13 @@ def _environment(recipe: Recipe) -> Any:
 def _check_sizes(recipe: Recipe, policy: BehaviourPolicy, observations: int, actions: int) -> None:
     if (policy.observation_size, policy.action_size) != (observations, actions):
         raise DataError(
-            f"the policy takes {policy.observation_size} numbers and gives {policy.action_size}; {recipe.name} needs "
-            f"one that takes {observations} and gives {actions}"
+            f"the policy takes {policy.observation_size} numbers and returns {policy.action_size}; {recipe.name} needs "
+            f"one that takes {observations} and returns {actions}"
         )
 
 
 class UniformPlayer:
-    """Any action is as likely as any other."""
+    """Draws actions uniformly."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -83,7 +83,7 @@ class UniformPlayer:
 
 
 class PolicyPlayer:
-    """A policy that draws its actions."""
+    """Draws the actions of a policy."""
 
     def __init__(self, env: Any, policy: BehaviourPolicy) -> None:
         self.env, self.policy = env, policy
@@ -96,32 +96,32 @@ class PolicyPlayer:
 
 
 class AntPlayer:
-    """A walker that follows waypoints to a goal of its own, with noise: D4RL's AntMaze."""
+    """An ant that follows waypoints to the episode's own goal, with noise, as in D4RL's AntMaze."""
 
-    def __init__(self, recipe: Recipe, way: MazeRecipe, policy: BehaviourPolicy) -> None:
+    def __init__(self, recipe: Recipe, maze: MazeRecipe, policy: BehaviourPolicy) -> None:
         from rewind.envs.ant_model import CELL
         from rewind.envs.antmaze import AntMaze
         from rewind.rebuilt.ant import AntNavigator
 
-        self.way, self.policy, self.cell = way, policy, CELL
-        self.navigator = AntNavigator(way.maze)
+        self.maze, self.policy, self.cell = maze, policy, CELL
+        self.navigator = AntNavigator(maze.maze)
         self.env = AntMaze(
-            recipe.width, way.maze, start=way.starts, max_episode_steps=recipe.horizon,
+            recipe.width, maze.maze, start=maze.starts, max_episode_steps=recipe.horizon,
             autoreset_mode="Disabled", threads=1,
         )  # fmt: skip
         _check_sizes(recipe, policy, 29, 8)
 
     def prepare(self, streams: Streams, horizon: int) -> None:
         self.goals = self.env.goals.copy()
-        if self.way.goals == "anywhere":
+        if self.maze.goals == "anywhere":
             free = self.navigator.maze.passable
             cells = np.stack([free[stream.integers(len(free))] for stream in streams])
             offsets = np.stack([stream.uniform(0.0, 1.0, 2) + stream.uniform(0.0, 0.5, 2) for stream in streams])
             self.goals = np.maximum(self.navigator.maze.centres(cells, self.cell) + offsets, 0.0)
-        self.env.goals[:] = self.goals if self.way.stop else np.inf
+        self.env.goals[:] = self.goals if self.maze.stop else np.inf
         self._jitter = _drawn(streams, lambda stream: stream.uniform(0.0, 1.0, (horizon, 2)))
         self._drawn = _normal(streams, horizon, self.policy.action_size)
-        self._noise = np.float32(self.way.noise) * _normal(streams, horizon, self.policy.action_size)
+        self._noise = np.float32(self.maze.noise) * _normal(streams, horizon, self.policy.action_size)
 
     def act(self, step: int, observations: Array) -> Array:
         from rewind.rebuilt.ant import walker_observations
@@ -132,25 +132,25 @@ class AntPlayer:
 
 
 class PointPlayer:
-    """A point that is steered to a goal of its own, with noise."""
+    """A point that is steered to the episode's own goal, with noise."""
 
-    def __init__(self, recipe: Recipe, way: MazeRecipe) -> None:
+    def __init__(self, recipe: Recipe, maze: MazeRecipe) -> None:
         from rewind.envs.pointmaze import CELL, PointMaze
         from rewind.rebuilt.waypoints import Waypoints
 
-        if way.goals != "anywhere":
-            raise UsageError(f"{recipe.name}: a point goes anywhere")
-        self.way, self.waypoints, self.cell = way, Waypoints(PointMaze(1, way.maze).maze, CELL), CELL
+        if maze.goals != "anywhere":
+            raise UsageError(f"{recipe.name}: expected goals 'anywhere' for a point")
+        self.maze, self.waypoints, self.cell = maze, Waypoints(PointMaze(1, maze.maze).maze, CELL), CELL
         self.env = PointMaze(
-            recipe.width, way.maze, start=way.starts, max_episode_steps=recipe.horizon, autoreset_mode="Disabled"
+            recipe.width, maze.maze, start=maze.starts, max_episode_steps=recipe.horizon, autoreset_mode="Disabled"
         )
 
     def prepare(self, streams: Streams, horizon: int) -> None:
         free = self.waypoints.maze.passable
         self.cells = np.stack([free[stream.integers(len(free))] for stream in streams])
         self.goals = self.waypoints.maze.centres(self.cells, self.cell)
-        self.env.goals[:] = self.goals if self.way.stop else np.inf
-        self._noise = np.float32(self.way.noise) * _normal(streams, horizon, 2)
+        self.env.goals[:] = self.goals if self.maze.stop else np.inf
+        self._noise = np.float32(self.maze.noise) * _normal(streams, horizon, 2)
 
     def act(self, step: int, observations: Array) -> Array:
         from rewind.rebuilt.point import steer

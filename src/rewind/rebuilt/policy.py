@@ -1,6 +1,6 @@
-"""Behaviour policies as files, and as functions that need NumPy alone.
+"""Behaviour policies, which draw their actions: stored in one `.npz` file, called with NumPy only.
 
-A policy is one `.npz` file; how actions are drawn is in it too:
+The entries of the file:
 
     w0, b0, w1, b1, ...    layers, x @ w + b; w (in, out) throughout, or (out, in) throughout
     activation             "tanh" (default) or "relu", between layers
@@ -9,19 +9,17 @@ A policy is one `.npz` file; how actions are drawn is in it too:
     log_std                a vector: action = output + exp(log_std) * noise, clipped to [-1, 1]
     squashed               1: the last layer gives mean and log_std, the latter clipped to [-5, 2];
                            action = tanh(mean + exp(log_std) * noise)
-    meta                   optional: where it comes from, a JSON object
+    meta                   optional: how it was trained, a JSON object
 
-One of `log_std` and `squashed` must be there. Numbers may be stored as float16; they are used as float32. Other
-entries are ignored, and nothing is ever unpickled.
+One of `log_std` and `squashed` is required. Numbers may be stored as float16; they are used as float32. Other
+entries are ignored, and nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
@@ -32,7 +30,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError
-from rewind.files import whole_file
+from rewind.files import read_npz, whole_file
 
 ACTIVATIONS = ("tanh", "relu")
 LOG_STD = (-5.0, 2.0)
@@ -45,10 +43,11 @@ class BehaviourPolicy:
 
     weights: each (in, out)
     biases: each (out,)
-    in_shift, in_scale: (observation,); out_shift, out_scale: (output,); None leaves things as they are
-    log_std: (action,) None where the network gives it (squashed)
-    meta: where the policy comes from
-    digest: SHA-256 of its file, "" where it has none
+    in_shift, in_scale: (observation,), None for no change
+    out_shift, out_scale: (output,), None for no change
+    log_std: (action,) None if the network outputs it (squashed)
+    meta: how the policy was trained
+    digest: SHA-256 of its file, "" without a file
     """
 
     weights: Sequence[Array]
@@ -75,17 +74,17 @@ class BehaviourPolicy:
                 continue
             vector = _numbers(name, value)
             if vector.shape != (expected := (sizes[name.split("_")[0]],)):
-                raise DataError(f"{name} has shape {vector.shape}; expected {expected}, as the layers have it")
+                raise DataError(f"{name} has shape {vector.shape}; expected {expected} to match the layers")
             object.__setattr__(self, name, vector)
         if self.squashed and len(biases[-1]) % 2:
             raise DataError(
                 f"the last layer has {len(biases[-1])} outputs; a squashed policy has a mean and a log_std for each "
-                "action, an even number (a policy with a fixed spread has log_std)"
+                "action, an even number (a policy with a fixed standard deviation has log_std)"
             )
 
     @property
     def squashed(self) -> bool:
-        """Whether the network gives the spread of its actions, and tanh bounds them."""
+        """Whether the network outputs the standard deviation of actions, and tanh bounds them."""
         return self.log_std is None
 
     @property
@@ -134,11 +133,11 @@ class BehaviourPolicy:
         return x if self.out_shift is None else x + self.out_shift
 
     def save(self, path: str | os.PathLike[str], dtype: Any = np.float16) -> None:
-        """Write the file; float16 halves it, and moves an action by about a thousandth."""
+        """Write the file. float16 halves its size and changes actions by about a thousandth."""
         arrays: dict[str, Any] = {f"w{index}": weight.astype(dtype) for index, weight in enumerate(self.weights)}
         arrays |= {f"b{index}": bias.astype(dtype) for index, bias in enumerate(self.biases)}
-        given = {name: getattr(self, name) for name in VECTORS}
-        arrays |= {name: value for name, value in given.items() if value is not None}
+        vectors = {name: getattr(self, name) for name in VECTORS}
+        arrays |= {name: value for name, value in vectors.items() if value is not None}
         arrays |= {"squashed": np.array(1)} if self.squashed else {}
         arrays |= {"activation": np.array(self.activation), "meta": np.array(json.dumps(dict(self.meta)))}
         with whole_file(path) as temporary, temporary.open("wb") as file:
@@ -146,21 +145,15 @@ class BehaviourPolicy:
 
 
 def load_behaviour(path: str | os.PathLike[str]) -> BehaviourPolicy:
-    """The policy in an `.npz` file of the layout above."""
+    """The policy in an `.npz` file with these entries."""
     path = Path(path)
     try:
-        content = path.read_bytes()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise DataError(f"the policy {path} cannot be read: {error.strerror}") from error
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        raise DataError(f"the policy {path} is not a readable .npz file: it is no archive, or was cut off")
+    arrays = read_npz(path)
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except Exception as error:  # whatever NumPy, zipfile and zlib make of damaged bytes
-        raise DataError(f"the policy {path} is not a readable .npz file: {error}") from error
-    try:
-        return _policy(arrays, hashlib.sha256(content).hexdigest())
+        return _policy(arrays, digest)
     except DataError as error:
         raise DataError(f"the policy {path} cannot be used: {error}") from error
 
@@ -177,7 +170,7 @@ def _policy(arrays: Mapping[str, Array], digest: str) -> BehaviourPolicy:
     try:
         meta = json.loads(str(arrays.get("meta", "{}")))
     except json.JSONDecodeError as error:
-        raise DataError(f"meta is no JSON: {error}") from error
+        raise DataError(f"meta is invalid JSON: {error}") from error
     return BehaviourPolicy(
         [arrays[f"w{index}"] for index in range(depth)],
         [arrays[f"b{index}"] for index in range(depth)],
@@ -194,18 +187,18 @@ def _numbers(name: str, value: Any) -> Array:
         raise DataError(f"{name} has dtype {array.dtype}; expected numbers")
     array = np.ascontiguousarray(array, np.float32)
     if not np.isfinite(array).all():
-        raise DataError(f"{name} holds NaN or infinity")
+        raise DataError(f"{name} contains NaN or infinity")
     return array
 
 
 def _oriented(weights: Sequence[Array], biases: Sequence[Array]) -> tuple[Array, ...]:
-    """The weights as (in, out), whichever of both ways the whole file has them."""
-    for way in (weights, [weight.T for weight in weights]):
-        if not way or any(weight.ndim != 2 for weight in way):
+    """The weights as (in, out); all weights of a file may be (out, in)."""
+    for layers in (weights, [weight.T for weight in weights]):
+        if not layers or any(weight.ndim != 2 for weight in layers):
             break
-        sizes = [way[0].shape[0], *(len(bias) for bias in biases if bias.ndim == 1)]
-        if [weight.shape for weight in way] == list(pairwise(sizes)):
-            return tuple(np.ascontiguousarray(weight) for weight in way)
+        sizes = [layers[0].shape[0], *(len(bias) for bias in biases if bias.ndim == 1)]
+        if [weight.shape for weight in layers] == list(pairwise(sizes)):
+            return tuple(np.ascontiguousarray(weight) for weight in layers)
     shapes = {f"w{i}": weight.shape for i, weight in enumerate(weights)}
     shapes |= {f"b{i}": bias.shape for i, bias in enumerate(biases)}
     raise DataError(f"the layers do not fit each other: {', '.join(f'{k} {s}' for k, s in shapes.items())}")

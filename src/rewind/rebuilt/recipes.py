@@ -1,4 +1,4 @@
-"""What each rebuilt data set is made of. A recipe is data; how it is carried out is the same for all."""
+"""The recipes of the rebuilt data sets. A recipe is only data; one program builds all of them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Literal
 
 from rewind.errors import unknown_name
 
-VERSION = 1  # of all recipes and of how they are carried out: what changes the data changes this
+VERSION = 1  # of all recipes and of the code that builds them: any change of the data changes this
 
 MILLION = 1_000_000
-RANDOM, STEER, GIVEN = "random", "steer", "given"  # no file of ours: uniform actions, a controller, the user's file
+RANDOM, STEER, GIVEN = "random", "steer", "given"  # not a shipped file: uniform actions, a controller, the user's file
 
 
 @dataclass(frozen=True)
 class MazeRecipe:
-    """Where episodes in a maze lead.
+    """Starts, goals and rewards of episodes in a maze.
 
-    maze: with the goals that data is collected towards
-    starts: at the origin, or on any free cell that is no goal
+    maze: the maze with the goals of data collection
+    starts: at the origin, or on any free cell without a goal
     goals: the maze's goal cells, or any free cell
-    noise: standard deviation of what is added to each action, which is clipped then
-    target: x and y of the one goal that rewards are given for, whatever an episode's own. The evaluation draws
-        AntMaze's goal from the goal cell's centre + uniform(0, 1) + uniform(0, 0.5) on each axis, and D4RL labelled
-        its data for one such draw; here it is the middle of all draws
+    noise: standard deviation of the noise added to each action before it is clipped
+    target: x and y of the goal that is rewarded, which need not be the episode's own. The evaluation draws AntMaze's
+        goal as the goal cell's centre + uniform(0, 1) + uniform(0, 0.5) on each axis, and D4RL labelled its data for
+        one such draw; here it is the mean of all draws
     stop: whether an episode ends at its own goal; otherwise only at the horizon
-    reached: metres from a goal that count as there
+    reached: distance to a goal, in metres, within which it is reached
     """
 
     maze: str
@@ -44,12 +44,12 @@ class MazeRecipe:
 class Recipe:
     """How a data set is made.
 
-    environment: where it is played, and where what is learned from it is evaluated
+    environment: where the data is made, and policies learned from it are evaluated
     horizon: steps after which an episode is cut
-    size: transitions
-    policies: in this order, each giving the same share: names of shipped files ("NAME-*": all that are numbered so),
+    size: number of transitions
+    policies: each contributes the same share, in this order: names of shipped files ("NAME-*": all with a number),
         or one of RANDOM, STEER, GIVEN
-    width: episodes played together; part of the recipe, because it changes how numbers are rounded
+    width: episodes played together; part of the recipe, because it changes rounding
     """
 
     name: str
@@ -69,14 +69,14 @@ def recipes() -> Mapping[str, Recipe]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """The recipe of that name, or an error with the nearest names."""
+    """The recipe of that name. Raises an error with the nearest names if there is none."""
     if name not in recipes():
         raise unknown_name("rebuilt data set", name, recipes(), where="known: rewind data list")
     return recipes()[name]
 
 
 def _locomotion() -> Iterator[Recipe]:
-    """As D4RL's Gym sets; medium-replay has as many transitions as D4RL's replay memories had."""
+    """Like D4RL's Gym sets; medium-replay has the same number of transitions as D4RL's."""
     tasks = {"hopper": ("Hopper-v4", 402_000), "halfcheetah": ("HalfCheetah-v4", 202_000)}
     tasks["walker2d"] = ("Walker2d-v4", 302_000)
     for task, (environment, replay) in tasks.items():
@@ -92,7 +92,7 @@ def _locomotion() -> Iterator[Recipe]:
 
 
 def _antmaze() -> Iterator[Recipe]:
-    """As D4RL's: play goes to chosen cells, diverse anywhere; only umaze starts in one place."""
+    """Like D4RL's: "play" goes to chosen cells, "diverse" anywhere; only umaze has one start."""
     sets: dict[str, tuple[str, Literal["origin", "anywhere"], Literal["cells", "anywhere"]]] = {
         "umaze": ("umaze", "origin", "cells"),
         "umaze-diverse": ("umaze", "anywhere", "anywhere"),
@@ -105,22 +105,22 @@ def _antmaze() -> Iterator[Recipe]:
     for kind, (maze, starts, goals) in sets.items():
         size = kind.split("-")[0]
         horizon = 700 if size == "umaze" else 1000
-        way = MazeRecipe(maze, starts, goals, noise=0.2, target=targets[size])
+        maze_recipe = MazeRecipe(maze, starts, goals, noise=0.2, target=targets[size])
         environment = f"rewind/AntMaze-{size}-v0"
-        yield Recipe(f"rewind/antmaze-{kind}-v0", environment, horizon, MILLION, ("ant",), width=32, maze=way)
+        yield Recipe(f"rewind/antmaze-{kind}-v0", environment, horizon, MILLION, ("ant",), width=32, maze=maze_recipe)
 
 
 def _pointmaze() -> Iterator[Recipe]:
-    """Of Rewind's own PointMaze: a point that is steered from anywhere to anywhere."""
+    """Rewind's PointMaze: a point that is steered from anywhere to anywhere."""
     mazes = {"umaze": (150, (0.0, 2.0)), "medium": (300, (5.0, 5.0)), "large": (400, (8.0, 6.0))}
     for maze, (horizon, target) in mazes.items():
-        way = MazeRecipe(maze, "anywhere", "anywhere", noise=0.5, target=target)
+        maze_recipe = MazeRecipe(maze, "anywhere", "anywhere", noise=0.5, target=target)
         environment = f"rewind/PointMaze-{maze}-v0"
-        yield Recipe(f"rewind/pointmaze-{maze}-v0", environment, horizon, MILLION, (STEER,), maze=way)
+        yield Recipe(f"rewind/pointmaze-{maze}-v0", environment, horizon, MILLION, (STEER,), maze=maze_recipe)
 
 
 def _adroit() -> Iterator[Recipe]:
-    """5,000 trajectories of the user's expert; an Adroit environment is one heavy object, so few play together."""
+    """5,000 trajectories of the user's expert. Few are played together, because Adroit environments are large."""
     tasks = {"pen": ("AdroitHandPen-v1", 100), "door": ("AdroitHandDoor-v1", 200)}
     tasks |= {"hammer": ("AdroitHandHammer-v1", 200), "relocate": ("AdroitHandRelocate-v1", 200)}
     for task, (environment, horizon) in tasks.items():

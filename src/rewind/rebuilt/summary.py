@@ -1,4 +1,4 @@
-"""What a built data set is like, in a few numbers."""
+"""Key figures of a rebuilt data set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewind.data.catalogue import known_entry, normalised_score
 
 
 def summary(data: Trajectories) -> dict[str, Any]:
-    """Counts, means and shares; what does not apply is left out."""
+    """Counts, means and shares, without those that do not apply."""
     made = data.notes["made"]
     figures = {
         "transitions": data.rows,
@@ -36,9 +36,9 @@ def in_maze(data: Trajectories) -> bool:
 
 
 def scores(data: Trajectories) -> Array | None:
-    """(trajectories,) normalised returns, None where nobody has set what scores 0 and 100.
+    """(trajectories,) normalised returns, None if the returns that score 0 and 100 are not defined.
 
-    In a maze the evaluation ends at the goal, with a return of 1: a trajectory that stays there counts no more.
+    In a maze, an evaluation ends at the goal with a return of 1, so further rewards of a trajectory do not count.
     """
     if in_maze(data):
         return 100.0 * (data.returns > 0)
@@ -47,5 +47,5 @@ def scores(data: Trajectories) -> Array | None:
 
 
 def flag_fragments(data: Trajectories) -> int:
-    """How many pieces there are if every terminal ends one, as published counts have it."""
+    """The number of trajectories if every terminal ends one, as in published counts."""
     return int(data.terminals.sum() + (~data.terminated).sum())

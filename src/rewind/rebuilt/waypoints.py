@@ -1,4 +1,4 @@
-"""Waypoint navigation: the shortest way through a maze, cell by cell. It steers whatever can walk towards a point."""
+"""Waypoint navigation: the shortest path through a maze, cell by cell."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ NEIGHBOURS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
 class Waypoints:
-    """Where to head for next, from anywhere in a maze to any of its free cells.
+    """The next waypoint from anywhere in a maze to any of its free cells.
 
-    cell: the width of a cell, metres
+    cell: width of a cell in metres
     """
 
     def __init__(self, maze: Maze, cell: float) -> None:
@@ -24,7 +24,7 @@ class Waypoints:
 
     @cached_property
     def steps(self) -> dict[tuple[int, int], Array]:
-        """For each free cell, (rows, columns): how many cells it is away; infinite where there is no way."""
+        """For each free cell, (rows, columns) distances to it in cells; infinite without a path."""
         return {(int(row), int(column)): distances(self.maze, (row, column)) for row, column in self.maze.passable}
 
     def cells(self, positions: Array) -> Array:
@@ -32,7 +32,7 @@ class Waypoints:
         return np.floor(positions / self.cell + 0.5).astype(np.int64)[:, ::-1] + self.maze.start
 
     def next(self, positions: Array, goals: Array) -> Array:
-        """(n, 2) the centre of the next cell on the shortest way; in the goal's cell, its centre.
+        """(n, 2) the centre of the next cell on the shortest path; in the goal's cell, its centre.
 
         positions: (n, 2) x and y
         goals: (n, 2) rows and columns of free cells
@@ -45,13 +45,13 @@ class Waypoints:
     def _step(self, here: Array, goal: Array) -> Array:
         steps = self.steps.get((int(goal[0]), int(goal[1])))
         if steps is None:
-            raise UsageError(f"row {goal[0]}, column {goal[1]} of maze {self.maze.name} is a wall, and no goal")
+            raise UsageError(f"row {goal[0]}, column {goal[1]} of maze {self.maze.name} is a wall, not a goal")
         choices = [here, *(here + step for step in NEIGHBOURS)]
         return np.asarray(min(choices, key=lambda cell: steps[tuple(cell)]))
 
 
 def distances(maze: Maze, goal: tuple[int, int]) -> Array:
-    """(rows, columns) cells to walk to `goal`; infinite in walls and where there is no way."""
+    """(rows, columns) distance to `goal` in cells; infinite in walls and without a path."""
     steps = np.full(maze.walls.shape, np.inf)
     steps[goal] = 0.0
     front = [goal]

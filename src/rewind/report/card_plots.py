@@ -1,4 +1,4 @@
-"""The picture of a data card: how long and how good the trajectories are, and in a maze where they went."""
+"""The picture of a data card: lengths and scores of the trajectories, and in a maze the visited places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rewind.report.figures import BLUE, GREY, new_figure, styled
 from rewind.report.inspection_plot import histogram
 from rewind.report.maze_plot import draw_goals, draw_maze
 
-DPI, COLOURS = 100, 256  # a page of these should load at once
+DPI, COLOURS = 100, 256  # for small files
 
 
 def draw_card(data: Trajectories, recipe: Recipe, path: Path) -> None:
@@ -43,9 +43,8 @@ def _maze_card(data: Trajectories, recipe: Recipe) -> Any:
     from rewind.envs.ant_model import CELL
     from rewind.envs.mazes import find_maze
 
-    way = recipe.maze
-    assert way is not None
-    maze, cell = find_maze(way.maze), CELL if "AntMaze" in recipe.environment else 1.0
+    assert recipe.maze is not None
+    maze, cell = find_maze(recipe.maze.maze), CELL if "AntMaze" in recipe.environment else 1.0
     left, right, bottom, top = maze.bounds(cell)
     width = 3.2 * (right - left) / (top - bottom) + 1.6
     figure = new_figure(width + 4.6, 4.2)
@@ -57,15 +56,15 @@ def _maze_card(data: Trajectories, recipe: Recipe) -> Any:
     shown = np.ma.masked_equal(np.log10(np.maximum(counts, 1.0)).T, 0.0)
     image = places.pcolormesh(*edges, shown, cmap="Oranges", vmax=1.3 * shown.max(), rasterized=True, zorder=1)
     figure.colorbar(image, ax=places, label="states, powers of 10", shrink=0.9)
-    draw_goals(places, np.array(way.target), way.reached)
+    draw_goals(places, np.array(recipe.maze.target), recipe.maze.reached)
     places.set_title("Places visited", loc="left")
-    places.set_title("green: the goal that is rewarded", loc="right", fontsize=9, color=GREY)
+    places.set_title("green: the rewarded goal", loc="right", fontsize=9, color=GREY)
     histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
     return figure
 
 
 def _save_small(figure: Any, path: Path) -> None:
-    """A PNG of few colours: a fifth of the size, and looks the same."""
+    """Write a PNG with few colours: a fifth of the size, and it looks the same."""
     images = require("PIL.Image", "plot")
     with whole_file(path) as temporary:
         figure.savefig(temporary, dpi=DPI, metadata={"Software": None})

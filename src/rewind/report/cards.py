@@ -1,8 +1,8 @@
-"""Data cards: a page for each rebuilt data set, beside what is published of D4RL's set of the same name.
+"""Data cards: a page for each rebuilt data set, beside the published figures of D4RL's set of the same name.
 
 OUT/README.md        all sets in a table
 OUT/NAME.md, .png    one set
-OUT/cards.json       the figures of every page; those of sets that are not drawn this time stay
+OUT/cards.json       the figures of all pages, including those written earlier
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ Rows = list[tuple[str, ...]]
 
 
 def write_cards(names: Sequence[str], folder: Path) -> list[Path]:
-    """Build what is not there, and write the pages; returns them, the index first.
+    """Build missing data sets, write the pages, and return them, the index first.
 
-    names: empty for all that can be built, or are built, without a policy of the user's
+    names: empty for all that exist or can be built without a policy of the user's
     """
     chosen = [find_recipe(name) for name in names] or [recipe for recipe in recipes().values() if _possible(recipe)]
-    index, pages = _read(folder / FIGURES), []
+    index: dict[str, Any] = read_json(folder / FIGURES) if (folder / FIGURES).is_file() else {}
+    pages = []
     for recipe in chosen:
         data = load_rebuilt(recipe.name)
         figures = card_figures(data)
@@ -50,11 +51,6 @@ def _possible(recipe: Recipe) -> bool:
     return recipe.policies != (GIVEN,) or len(find_built(recipe.name)) == 1
 
 
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = read_json(path) if path.is_file() else {}
-    return found
-
-
 def _write(path: Path, page: str) -> Path:
     with whole_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -66,7 +62,7 @@ def _stem(name: str) -> str:
 
 
 def card_figures(data: Trajectories) -> dict[str, Any]:
-    """Everything a page says of a data set."""
+    """All figures on the page of a data set."""
     spreads = {"length": data.lengths, "return": data.returns}
     if (scored := scores(data)) is not None and data.notes["made"]["recipe"]["maze"] is None:
         spreads["normalised score"] = scored
@@ -89,8 +85,9 @@ def card(recipe: Recipe, figures: dict[str, Any]) -> str:
 def _warning(recipe: Recipe, theirs: Published | None) -> str:
     if theirs is None:
         return "**Made by Rewind**, in an environment of its own. D4RL has no such set."
-    given = recipe.policies == (GIVEN,)
-    by, other = ("a policy it was given", "") if given else ("policies of its own", "other policies, ")
+    by, other = "policies of its own", "other policies, "
+    if recipe.policies == (GIVEN,):
+        by, other = "a policy it was given", ""
     return (
         f"**Rebuilt by Rewind from {by}. This is not D4RL's `{theirs.name}`**: same environment, same recipe, "
         f"{other}other data. Never report results on one as results on the other."
@@ -149,11 +146,12 @@ def _made(recipe: Recipe, figures: dict[str, Any]) -> str:
         "digest": f"`{figures['digest']}`",
         "made with": ", ".join(f"{name} {version}" for name, version in made["versions"].items()),
     }
-    if (way := made["recipe"]["maze"]) is not None:
-        stop = "ends at its own goal" if way["stop"] else "goes on after its own goal"
+    if (maze := made["recipe"]["maze"]) is not None:
+        stop = "ends at its own goal" if maze["stop"] else "continues after its own goal"
         facts["maze"] = (
-            f"{way['maze']}, starts: {way['starts']}, goals: {way['goals']}, noise {way['noise']:g}; "
-            f"an episode {stop}; rewarded within {way['reached']:g} m of ({way['target'][0]:g}, {way['target'][1]:g})"
+            f"{maze['maze']}, starts: {maze['starts']}, goals: {maze['goals']}, noise {maze['noise']:g}; "
+            f"an episode {stop}; rewarded within {maze['reached']:g} m of "
+            f"({maze['target'][0]:g}, {maze['target'][1]:g})"
         )
     return _table([("", "how it was made"), *facts.items()], numbers=False)
 
@@ -164,7 +162,7 @@ def _policy(one: dict[str, Any]) -> str:
 
 
 def contents(index: dict[str, Any]) -> str:
-    """The page that lists all sets."""
+    """The page with a table of all sets."""
     rows: Rows = [("data set", "transitions", "D4RL", "trajectories", "D4RL", "mean normalised return", "D4RL")]
     for name, figures in index.items():
         known = known_entry(name)
@@ -196,7 +194,7 @@ not. A dash: not published, as far as we know. `src/rewind/data/published.toml` 
 
 
 def _table(rows: Rows, numbers: bool = True) -> str:
-    """A table in Markdown; numbers, in all columns but the first, stand to the right."""
+    """A table in Markdown; numbers, in all columns but the first, are right-aligned."""
     head, *body = rows
     line = ["---:" if numbers and column else "---" for column in range(len(head))]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, line, *body))

@@ -1,4 +1,4 @@
-"""What all pictures have in common: colours, fonts, and how they are written."""
+"""The style of all pictures: colours, fonts, file formats."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from rewind.errors import require
 from rewind.files import whole_file
 
-# Told apart by colour-blind readers too (Okabe and Ito), and in both themes of a web page: the ground is always white.
+# Distinguishable for colour-blind readers (Okabe and Ito). The background is always white.
 BLUE, ORANGE, GREEN, RED, PINK, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
 INK, GREY, PALE = "#222222", "#8A8A8A", "#E4E4E4"
 
 _SETTINGS = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that pictures look alike everywhere
+    "font.family": "DejaVu Sans",  # ships with matplotlib, so pictures look the same everywhere
     "font.size": 11,
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -22,22 +22,22 @@ _SETTINGS = {
     "ytick.color": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "svg.hashsalt": "rewind",  # the same picture is the same file
+    "svg.hashsalt": "rewind",  # makes SVG files reproducible
 }
 
 
 def styled() -> Any:
-    """A context in which figures are made and written in this style; matplotlib's own settings stay as they were."""
+    """A context in which figures are made and written in this style, without changing matplotlib's settings."""
     return require("matplotlib", "plot").rc_context(_SETTINGS)
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure, in inches. It belongs to nobody but the caller: no window, no global state."""
+    """An empty figure; sizes in inches. It has no window and no global state."""
     return require("matplotlib.figure", "plot").Figure(figsize=(width, height), facecolor="white")
 
 
 def headed(axes: Any, title: str, note: str) -> None:
-    """A title on the left, what to know about the picture on the right, and a grid behind the curves."""
+    """Add a title on the left, a note on the right, and a grid."""
     axes.set_title(title, loc="left", fontweight="bold", fontsize=13)
     axes.set_title(note, loc="right", fontsize=9.5, color=GREY)
     axes.grid(color=PALE, linewidth=0.8)
@@ -45,7 +45,7 @@ def headed(axes: Any, title: str, note: str) -> None:
 
 
 def save(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write a figure as PNG and SVG; returns the files."""
+    """Write a figure as PNG and SVG, and return the files."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     for path in paths:
         metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

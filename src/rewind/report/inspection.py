@@ -1,10 +1,10 @@
-"""What a data set is like, before anything is trained on it: figures, and problems worth knowing."""
+"""Key figures of a data set, and problems to know before training on it (`rewind inspect`)."""
 
 from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ QUALITY = tuple(name for name, priority in PRIORITIES.items() if not priority.dy
 
 @dataclass(frozen=True)
 class Spread:
-    """How some numbers are distributed."""
+    """Quantiles and mean of some numbers."""
 
     smallest: float
     lower_quarter: float
@@ -41,11 +41,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class Metric:
-    """A quality metric over the trajectories; where many tie, it cannot tell them apart."""
+    """A quality metric over the trajectories; those with equal values have equal priority."""
 
     spread: Spread
-    different: int  # values
-    largest_tie: int  # trajectories that share one value
+    different: int  # number of different values
+    largest_tie: int  # largest number of trajectories with one value
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Rewards:
     """How dense the rewards are."""
 
     spread: Spread
-    different: int  # values
+    different: int  # number of different values
     most_frequent: float
     its_share: float
     nonzero_share: float
@@ -69,16 +69,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Everything `rewind inspect` shows."""
+    """All figures of `rewind inspect`."""
 
     name: str | None
     trajectories: int
     rows: int
     transitions: int  # rows that can be replayed
     megabytes: float
-    observations: str  # dtype and shape of one
+    observations: str  # dtype and shape
     actions: str
-    notes: dict[str, Any]  # boundaries and what else the readers recorded
+    notes: dict[str, Any]  # of the data: boundaries and more
     terminated: int  # trajectories
     timeouts_with_successor: int
     timeouts_without: int
@@ -87,17 +87,17 @@ class Inspection:
     returns: Spread
     rewards: Rewards
     metrics: dict[str, Metric]
-    rank_correlations: dict[str, dict[str, float | None]]  # Spearman's; None where one of both ties throughout
-    auto: dict[str, Any]  # what priority "auto" chooses, and the numbers behind it
+    rank_correlations: dict[str, dict[str, float | None]]  # Spearman's; None if all values of a metric are equal
+    auto: dict[str, Any]  # the choice of priority "auto", and its reasons
     problems: list[Problem]
 
     def figures(self) -> dict[str, Any]:
-        """All of it as plain numbers, for other programs."""
+        """All figures as plain numbers, for other programs."""
         return asdict(self)
 
 
 def inspect(data: Trajectories) -> Inspection:
-    """The figures of a data set, and the problems found in it."""
+    """The figures and problems of a data set."""
     values = quality(data)
     choice = choose(data, known_label(data.name))
     unknown = ~(data.terminated | data.final_known)
@@ -157,173 +157,138 @@ def _correlation(one: Array, other: Array) -> float | None:
 
 
 def find_problems(data: Trajectories, values: dict[str, Array]) -> list[Problem]:
-    """Each kind at most once, in the order in which they matter to a replay memory."""
-    count = len(data)
-    found = [
-        _no_ends(data),
-        _missing_successors(data),
-        _single_steps(data),
-        Problem(
-            "few trajectories",
-            f"{count:,} trajectories for the usual {SLOTS} slots: some are played by several slots at a time",
-        )
-        if count < SLOTS
-        else None,
-        Problem(
-            "equal lengths",
-            f"{np.mean(data.lengths == common):.0%} of the trajectories have {common:,} steps, so that batches hold a "
-            "single time step; stagger=True spreads them",
-        )
-        if (common := common_length(data.lengths)) is not None
-        else None,
-        _ties(values, count),
-        _no_vectors(data),
-        _wide_actions(data.actions),
-        _constant_columns(data.observations),
-        _duplicates(data),
+    """Each kind at most once, the most important for a replay memory first.
+
+    values: `quality(data)`
+    """
+    return [
+        Problem(kind, text) for kind, text in (*_problems_of_trajectories(data), *_problems_of_arrays(data, values))
     ]
-    return [problem for problem in found if problem is not None]
 
 
-def _no_ends(data: Trajectories) -> Problem | None:
-    if len(data) > 1 or data.rows == 1 or data.terminated[0] or data.notes.get("boundaries") != "flags":
-        return None
-    return Problem(
-        "no ends",
-        f"no flag ends a trajectory, so all {data.rows:,} rows are one; if they are several, set timeouts where they "
-        "were cut, or look for jumps: boundaries flags+jump",
-    )
-
-
-def _no_vectors(data: Trajectories) -> Problem | None:
-    """What every memory plays, but the agents here cannot learn from."""
-    parts = {"observations": data.observations, "actions": data.actions}
-    wrong = [f"{name} of shape {array.shape[1:]}" for name, array in parts.items() if array.ndim != 2]
-    if data.actions.dtype.kind != "f":
-        wrong.append("whole numbers as actions")
-    if not wrong:
-        return None
-    return Problem("not for our agents", f"{', '.join(wrong)}: rewind train takes vectors, with continuous actions")
-
-
-def _missing_successors(data: Trajectories) -> Problem | None:
-    missing = int((data.transitions < data.lengths).sum())
-    if not missing:
-        return None
-    return Problem(
-        "missing successors",
-        f"{missing:,} of {len(data):,} trajectories end with a time-out whose next state was not recorded: their last "
-        "step counts in their quality, but is never replayed",
-    )
-
-
-def _single_steps(data: Trajectories) -> Problem | None:
+def _problems_of_trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
+    one = len(data) == 1 and data.rows > 1 and not data.terminated[0]
+    if one and data.notes.get("boundaries") == "flags":
+        yield (
+            "no ends",
+            f"no flag ends a trajectory, so all {data.rows:,} rows form one; if there are several, set timeouts where "
+            "they were cut, or look for jumps: boundaries flags+jump",
+        )
+    if missing := int((data.transitions < data.lengths).sum()):
+        yield (
+            "missing successors",
+            f"{missing:,} of {len(data):,} trajectories end with a time-out whose next state was not recorded: their "
+            "last step counts in their quality, but is never replayed",
+        )
     single = data.lengths == 1
-    if not single.any():
-        return None
-    successes = int((single & data.terminated).sum())
-    hint = "; merge_fragments joins those that go on from the row before them" if successes else ""
-    return Problem(
-        "single steps", f"{int(single.sum()):,} trajectories of one step, {successes:,} of them terminal{hint}"
-    )
+    if single.any():
+        successes = int((single & data.terminated).sum())
+        hint = "; merge_fragments joins those that continue the row before them" if successes else ""
+        yield "single steps", f"{int(single.sum()):,} trajectories of one step, {successes:,} of them terminal{hint}"
+    if len(data) < SLOTS:
+        yield (
+            "few trajectories",
+            f"{len(data):,} trajectories for the usual {SLOTS} slots: some are played by several slots at a time",
+        )
+    if (common := common_length(data.lengths)) is not None:
+        yield (
+            "equal lengths",
+            f"{np.mean(data.lengths == common):.0%} of the trajectories have {common:,} steps, so that batches contain "
+            "a single time step; stagger=True spreads them",
+        )
 
 
-def _ties(values: dict[str, Array], count: int) -> Problem | None:
-    tied = [name for name, of in values.items() if count > 1 and (of == of[0]).all()]
-    if not tied:
-        return None
-    return Problem("ties", f"every trajectory has the same {', '.join(tied)}: such a priority is uniform")
-
-
-def _wide_actions(actions: Array) -> Problem | None:
-    if actions.dtype.kind != "f":
-        return None
-    outside = int(np.count_nonzero((np.abs(actions) > 1).reshape(len(actions), -1).any(axis=1)))
-    if not outside:
-        return None
-    return Problem(
-        "wide actions",
-        f"{outside:,} rows ({outside / len(actions):.1%}) have actions outside [-1, 1], from {actions.min():.3g} to "
-        f"{actions.max():.3g}: policies that end in tanh cannot reach them, and D4RL clips them",
-    )
-
-
-def _constant_columns(observations: Array) -> Problem | None:
-    flat = observations.reshape(len(observations), -1)
+def _problems_of_arrays(data: Trajectories, values: dict[str, Array]) -> Iterator[tuple[str, str]]:
+    tied = [name for name, of in values.items() if len(data) > 1 and (of == of[0]).all()]
+    if tied:
+        yield "ties", f"every trajectory has the same {', '.join(tied)}: such a priority is uniform"
+    parts = {"observations": data.observations, "actions": data.actions}
+    unsupported = [f"{name} of shape {array.shape[1:]}" for name, array in parts.items() if array.ndim != 2]
+    if data.actions.dtype.kind != "f":
+        unsupported.append("integer actions")
+    if unsupported:
+        yield "not for our agents", f"{', '.join(unsupported)}: rewind train needs vectors, with continuous actions"
+    outside = int((np.abs(data.actions) > 1).reshape(data.rows, -1).any(axis=1).sum())
+    if data.actions.dtype.kind == "f" and outside:
+        yield (
+            "wide actions",
+            f"{outside:,} rows ({outside / data.rows:.1%}) have actions outside [-1, 1], from "
+            f"{data.actions.min():.3g} to {data.actions.max():.3g}: policies that end in tanh cannot reach them, and "
+            "D4RL clips them",
+        )
+    flat = data.observations.reshape(data.rows, -1)
     constant = np.flatnonzero(flat.min(axis=0) == flat.max(axis=0))
-    if not constant.size or len(flat) == 1:
-        return None
-    shown = ", ".join(map(str, constant[:8])) + (", ..." if len(constant) > 8 else "")
-    return Problem(
-        "constant columns",
-        f"{len(constant)} of {flat.shape[1]} observation columns never change ({shown}): normalisation must not "
-        "divide by their spread",
-    )
-
-
-def _duplicates(data: Trajectories) -> Problem | None:
+    if constant.size and data.rows > 1:
+        columns = ", ".join(map(str, constant[:8])) + (", ..." if len(constant) > 8 else "")
+        yield (
+            "constant columns",
+            f"{len(constant)} of {flat.shape[1]} observation columns never change ({columns}): normalisation must not "
+            "divide by their standard deviation",
+        )
     digests = [
         hashlib.blake2b(episode["observations"].tobytes() + episode["actions"].tobytes(), digest_size=16).digest()
         for episode in data.episodes()
     ]
-    copies = len(digests) - len(set(digests))
-    return Problem("duplicates", f"{copies:,} trajectories are copies of others") if copies else None
+    if copies := len(digests) - len(set(digests)):
+        yield "duplicates", f"{copies:,} trajectories are copies of others"
 
 
-def text(found: Inspection) -> str:
-    """The inspection for people."""
-    title = found.name or "data"
+def text(report: Inspection) -> str:
+    """The inspection as text."""
+    problems = []
+    for problem in report.problems:
+        problems += [f"- {problem.kind}", *(f"    {line}" for line in textwrap.wrap(problem.text, 96))]
     sections = [
-        ("", _facts(found)),
-        ("", table(_spread_rows(found)).splitlines()),
-        ("priority auto, the paper's advice", [found.auto["priority"], *_wrapped(found.auto["because"])]),
-        (f"problems ({len(found.problems)})", [line for p in found.problems for line in _problem(p)] or ["none found"]),
+        ("", _facts(report)),
+        ("", table(_spread_rows(report)).splitlines()),
+        ("priority auto, the paper's advice", [report.auto["priority"], *textwrap.wrap(report.auto["because"], 96)]),
+        (f"problems ({len(report.problems)})", problems or ["none found"]),
     ]
-    lines = [title]
+    lines = [report.name or "data"]
     for head, body in sections:
         lines += ["", *([head] if head else []), *(f"  {line}" for line in body)]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _facts(found: Inspection) -> list[str]:
+def _facts(report: Inspection) -> list[str]:
     ends = [
-        f"{found.terminated:,} by a terminal",
-        f"{found.timeouts_with_successor:,} cut with the next state known",
-        f"{found.timeouts_without:,} cut without it",
+        f"{report.terminated:,} by a terminal",
+        f"{report.timeouts_with_successor:,} cut with the next state known",
+        f"{report.timeouts_without:,} cut without it",
     ]
     facts = {
-        "trajectories": f"{found.trajectories:,}",
-        "rows": f"{found.rows:,}, of which {found.transitions:,} can be replayed",
+        "trajectories": f"{report.trajectories:,}",
+        "rows": f"{report.rows:,}, of which {report.transitions:,} can be replayed",
         "ended": ", ".join(ends),
-        "observations": found.observations,
-        "actions": found.actions,
-        "memory": f"{found.megabytes:,.1f} MB",
-        "rewards": f"the commonest, {found.rewards.most_frequent:g}, is {found.rewards.its_share:.1%} of them, "
-        f"{found.rewards.nonzero_share:.1%} are not 0, {found.rewards.different:,} different values",
-        **{key.replace("_", " "): _note(value) for key, value in found.notes.items()},
+        "observations": report.observations,
+        "actions": report.actions,
+        "memory": f"{report.megabytes:,.1f} MB",
+        "rewards": f"the commonest, {report.rewards.most_frequent:g}, is {report.rewards.its_share:.1%} of them, "
+        f"{report.rewards.nonzero_share:.1%} are not 0, {report.rewards.different:,} different values",
+        **{key.replace("_", " "): _note(value) for key, value in report.notes.items()},
     }
-    if found.inner_terminals:
-        facts["inner terminals"] = f"{found.inner_terminals:,} rows before a trajectory's last"
+    if report.inner_terminals:
+        facts["inner terminals"] = f"{report.inner_terminals:,} rows before a trajectory's last"
     width = max(map(len, facts))
     return [f"{key:{width}}  {value}" for key, value in facts.items()]
 
 
 def _note(value: Any) -> str:
-    """In words; what goes deeper than two levels, such as a recipe, is in the figures only."""
+    """A note as text, without levels below the second, such as a recipe."""
     if isinstance(value, Mapping):
-        own = {key: each for key, each in value.items() if not isinstance(each, Mapping)}
-        return ", ".join(f"{key.replace('_', ' ')} {_note(each)}" for key, each in own.items())
+        flat = {key: item for key, item in value.items() if not isinstance(item, Mapping)}
+        return ", ".join(f"{key.replace('_', ' ')} {_note(item)}" for key, item in flat.items())
     if isinstance(value, (list, tuple)):
-        return " ".join(each["name"] if isinstance(each, Mapping) and "name" in each else _note(each) for each in value)
+        return " ".join(item["name"] if isinstance(item, Mapping) and "name" in item else _note(item) for item in value)
     if isinstance(value, float):
         return number(value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _spread_rows(found: Inspection) -> list[dict[str, Any]]:
-    """A row for each quantity, as `rewind.table.table` takes them."""
-    rows = [_row(name, spread) for name, spread in (("length", found.lengths), ("reward", found.rewards.spread))]
-    for name, metric in found.metrics.items():
+def _spread_rows(report: Inspection) -> list[dict[str, Any]]:
+    """A row for each quantity, for `rewind.table.table`."""
+    rows = [_row(name, spread) for name, spread in (("length", report.lengths), ("reward", report.rewards.spread))]
+    for name, metric in report.metrics.items():
         rows.append(_row(name, metric.spread, f"{metric.different:,}", f"{metric.largest_tie:,}"))
     return rows
 
@@ -332,11 +297,3 @@ def _row(name: str, spread: Spread, different: str = "", tie: str = "") -> dict[
     numbers = [number(value) for value in asdict(spread).values()]
     heads = ("smallest", "25%", "median", "75%", "largest", "mean")
     return {"": name, **dict(zip(heads, numbers, strict=True)), "different": different, "largest tie": tie}
-
-
-def _problem(problem: Problem) -> list[str]:
-    return [f"- {problem.kind}", *(f"    {line}" for line in _wrapped(problem.text))]
-
-
-def _wrapped(words: str) -> list[str]:
-    return textwrap.wrap(words, 96)

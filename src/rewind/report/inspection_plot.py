@@ -1,4 +1,4 @@
-"""The picture of `rewind inspect`: lengths, returns, and how the metrics rank the trajectories."""
+"""The picture of `rewind inspect`: lengths, returns, and how similarly the metrics rank the trajectories."""
 
 from __future__ import annotations
 
@@ -19,48 +19,37 @@ INK = "#333333"
 KINDS = (".png", ".svg", ".pdf")
 
 
-def draw(data: Trajectories, found: Inspection, path: str | os.PathLike[str]) -> None:
-    """Write the picture; its kind by the file's ending."""
+def draw(data: Trajectories, report: Inspection, path: str | os.PathLike[str]) -> None:
+    """Write the picture in the format of the file's ending."""
     if Path(path).suffix.lower() not in KINDS:
-        raise UsageError(f"{os.fspath(path)}: a picture is written as {', '.join(KINDS)}")
+        raise UsageError(f"{os.fspath(path)}: expected a picture with the ending {', '.join(KINDS)}")
     figure_class = require("matplotlib.figure", "plot").Figure  # no global state, no window
     figure = figure_class(figsize=(15, 4.6), layout="constrained")
     lengths, returns, ranks = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
     histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
     histogram(returns, data.returns, data.terminated, "sum of rewards", "Returns")
-    _heat_map(figure, ranks, found)
-    figure.suptitle(
-        f"{found.name or 'data'}: {found.trajectories:,} trajectories, {found.rows:,} rows, "
-        f"boundaries: {found.notes.get('boundaries', 'not recorded')}",
-        color=INK,
-        fontsize=13,
-    )
+    _heat_map(figure, ranks, report)
+    counts = f"{report.trajectories:,} trajectories, {report.rows:,} rows"
+    title = f"{report.name or 'data'}: {counts}, boundaries: {report.notes.get('boundaries', 'not recorded')}"
+    figure.suptitle(title, color=INK, fontsize=13)
     with whole_file(path) as temporary:
         figure.savefig(temporary, dpi=150)
 
 
 def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str) -> None:
-    """Trajectories by value, those that a terminal ended apart from those that were cut."""
+    """Draw the number of trajectories by value, ended by a terminal or cut."""
     groups = [
         (values[terminated], f"ended by a terminal ({terminated.sum():,})", TERMINAL),
         (values[~terminated], f"cut ({(~terminated).sum():,})", TIMEOUT),
     ]
-    groups = [group for group in groups if len(group[0])]
+    parts, labels, colours = zip(*(group for group in groups if len(group[0])), strict=True)
     edges = _edges(values)
-    axes.hist(
-        [group[0] for group in groups],
-        edges,
-        stacked=True,
-        label=[group[1] for group in groups],
-        color=[group[2] for group in groups],
-        edgecolor="white",
-        linewidth=0.3,
-    )
+    axes.hist(parts, edges, stacked=True, label=labels, color=colours, edgecolor="white", linewidth=0.3)
     median = float(np.median(values))
     axes.set(xlabel=unit, ylabel="trajectories", title=title)
     top = axes.get_ylim()[1]
     axes.vlines(median, 0, top, color=INK, linestyle="--", linewidth=1, label=f"median {short(median)}")
-    axes.set_ylim(0, top * 1.35)  # room for the legend
+    axes.set_ylim(0, top * 1.35)  # space for the legend
     axes.yaxis.get_major_locator().set_params(integer=True)
     if len(edges) == 2:  # all are equal
         axes.set(xticks=[values[0]], xlim=(edges[0] - 4.0, edges[1] + 4.0))
@@ -69,12 +58,12 @@ def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str
 
 
 def short(value: float) -> str:
-    """To a tenth, as in tables, where that says something: whole numbers need none, and small ones more."""
+    """To one decimal as in tables; none for whole numbers, and more for small ones."""
     return f"{value:.2g}" if abs(value) < 1 else f"{value:,.1f}".removesuffix(".0")
 
 
 def _edges(values: Array) -> Array:
-    """At most 40 bins; whole numbers get bins of whole numbers."""
+    """The edges of at most 40 bins, with integer widths for integers."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         return np.array([low - 0.5, low + 0.5])
@@ -85,10 +74,10 @@ def _edges(values: Array) -> Array:
     return np.linspace(low, high, bins + 1)
 
 
-def _heat_map(figure: Any, axes: Any, found: Inspection) -> None:
-    """Spearman's rank correlation of each two metrics; grey where a metric ties all trajectories."""
-    correlations = found.rank_correlations
-    grid = np.array([[_number(correlations[one][other]) for other in QUALITY] for one in QUALITY])
+def _heat_map(figure: Any, axes: Any, report: Inspection) -> None:
+    """Draw Spearman's rank correlation of each pair of metrics, grey if all values of a metric are equal."""
+    correlations = report.rank_correlations
+    grid = np.array([[correlations[one][other] for other in QUALITY] for one in QUALITY], dtype=float)  # None: NaN
     colours = require("matplotlib", "plot").colormaps["RdBu"].with_extremes(bad="#dddddd")
     image = axes.imshow(np.ma.masked_invalid(grid), cmap=colours, vmin=-1, vmax=1)
     for row, column in np.ndindex(*grid.shape):
@@ -97,10 +86,6 @@ def _heat_map(figure: Any, axes: Any, found: Inspection) -> None:
         axes.text(column, row, shown, ha="center", va="center", fontsize=9, color="white" if abs(value) > 0.6 else INK)
     axes.set_xticks(range(len(QUALITY)), QUALITY, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(QUALITY)), QUALITY)
-    axes.set_title("How alike the metrics rank trajectories")
+    axes.set_title("How similarly the metrics rank trajectories")
     axes.spines[:].set_visible(False)
     figure.colorbar(image, ax=axes, label="rank correlation", shrink=0.9)
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value

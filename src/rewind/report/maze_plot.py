@@ -1,4 +1,4 @@
-"""Mazes from above, and what was walked in them."""
+"""Pictures of mazes from above, with goals and paths."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styl
 
 WALL = "#C9CED6"
 ANT_CELL, ANT_REACHED = 4.0, 0.5
-GOAL_SPREAD = 1.5  # metres beyond the cell's centre, on each axis, within which AntMaze draws its goal
+GOAL_SPREAD = 1.5  # side in metres of the square, from the cell's centre, in which AntMaze draws its goal
 
 
 def draw_maze(axes: Any, maze: Maze, cell: float) -> None:
-    """Walls and the start. The axes are in metres, marked at the cells' centres, y upward.
+    """Draw walls and the start. The axes are in metres with ticks at the cells' centres; y points up.
 
-    cell: metres, 4 for AntMaze and 1 for PointMaze
+    cell: width in metres, 4 for AntMaze and 1 for PointMaze
     """
     patches = require("matplotlib.patches", "plot")
     left, right, bottom, top = maze.bounds(cell)
@@ -36,7 +36,7 @@ def draw_maze(axes: Any, maze: Maze, cell: float) -> None:
 
 
 def draw_goals(axes: Any, goals: Array, radius: float) -> None:
-    """goals: (goals, 2) centres; radius: within which the reward is given"""
+    """goals: (goals, 2) centres; radius: distance within which the reward is given"""
     patches = require("matplotlib.patches", "plot")
     for goal in np.atleast_2d(goals):
         axes.add_patch(patches.Circle(goal, radius, facecolor=GREEN, edgecolor="none", alpha=0.8, zorder=3))
@@ -52,7 +52,7 @@ def draw_paths(axes: Any, paths: Iterable[Array], colour: str = INK, label: str 
 def maze_figure(
     maze: Maze, cell: float, goals: Array | None = None, radius: float = 0.5, paths: Sequence[Array] = ()
 ) -> Any:
-    """One maze from above, with goals and paths where there are any."""
+    """One maze from above, with goals and paths if there are any."""
     left, right, bottom, top = maze.bounds(cell)
     width = 5.0 * max(0.7, (right - left) / (top - bottom))
     figure = new_figure(width, 5.0)
@@ -66,7 +66,7 @@ def maze_figure(
 
 
 def draw_mazes(mazes: Iterable[Maze], folder: Path) -> list[Path]:
-    """AntMaze's mazes as files: the square its goal is drawn from, and how near the ant must come."""
+    """Write pictures of AntMaze's mazes, with the square in which goals are drawn and the radius of a goal."""
     written = []
     with styled():
         for maze in mazes:

@@ -1,4 +1,4 @@
-"""An episode of a policy as a film: drawn by the simulator, or from above in a maze where nothing else draws."""
+"""An episode of a policy as a video, drawn by the simulator, or in a maze from above if it cannot draw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rewind.policy import Policy
 from rewind.report.figures import INK, new_figure, styled
 
 KINDS = (".gif", ".mp4")
-SLOWEST, FASTEST = 15.0, 30.0  # frames per second that look like a film, and that an eye can follow
+SLOWEST, FASTEST = 15.0, 30.0  # frames per second of a video
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class Film:
 
     frames: Array
     frames_per_second: float
-    speed: float  # times as fast as it was
+    speed: float  # relative to real time
     total: float  # the sum of rewards
     steps: int
-    how: str  # what drew it
+    how: str  # the renderer
 
 
 def film_episode(policy: Policy, name: str, seed: int, most_frames: int, size: int = 400) -> Film:
-    """Play one episode and draw it. A long one is drawn every second step, every third ...
+    """Play one episode and draw it; of a long one, every second, fourth ... step.
 
-    name: a data set or a Gymnasium id, as `rewind.envs.make`
+    name: a data set or a Gymnasium id, as in `rewind.envs.make`
     """
     require("gymnasium", "envs")
     from rewind.envs import make
@@ -57,7 +57,7 @@ def check_sizes(policy: Policy, env: Any, name: str) -> None:
         size, shape = getattr(policy, f"{what}_size"), getattr(env, f"single_{what}_space").shape
         if shape != (size,):
             raise UsageError(
-                f"{name} has {what}s of shape {shape}, this policy of ({size},): it was made for another environment"
+                f"{name} has {what}s of shape {shape}, this policy of ({size},): it was trained for another environment"
             )
 
 
@@ -66,7 +66,7 @@ def _has_model(env: Any) -> bool:
 
 
 def _artist(env: Any, size: int) -> tuple[Callable[[Array], Array], str]:
-    """A function from the path so far, (steps, observation), to a picture of now; and who draws."""
+    """A function that draws the current state, from the path so far (steps, observation); and its name."""
     if _has_model(env):
         try:
             env.reset(seed=0)
@@ -84,14 +84,14 @@ def _rendered(env: Any) -> Callable[[Array], Array]:
     def draw(path: Array) -> Array:
         try:
             return np.asarray(env.render()[0])
-        except Exception as error:  # whatever somebody's renderer raises
-            raise UsageError(f"this environment draws no pictures: {type(error).__name__}: {error}") from error
+        except Exception as error:  # depends on the renderer
+            raise UsageError(f"this environment cannot draw: {type(error).__name__}: {error}") from error
 
     return draw
 
 
 class MazeArtist:
-    """A maze from above: the goal, the way so far, and where it is now. The first two observations are x and y."""
+    """A maze from above: the goal, the path so far, and the position. The first two observations are x and y."""
 
     def __init__(self, env: Any, size: int) -> None:
         from rewind.report.maze_plot import draw_maze
@@ -105,8 +105,8 @@ class MazeArtist:
             axes = self.figure.add_axes((0, 0, 1, 1))
             draw_maze(axes, env.maze, self.cell)
             axes.set_axis_off()
-            (self.way,) = axes.plot([], [], color=INK, linewidth=1.5, alpha=0.7, zorder=4)
-            (self.now,) = axes.plot([], [], marker="o", color=INK, markeredgecolor="white", markersize=10, zorder=5)
+            (self.line,) = axes.plot([], [], color=INK, linewidth=1.5, alpha=0.7, zorder=4)
+            (self.dot,) = axes.plot([], [], marker="o", color=INK, markeredgecolor="white", markersize=10, zorder=5)
         self.axes = axes
         self.canvas = require("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(self.figure)
 
@@ -116,14 +116,14 @@ class MazeArtist:
         if not self.goal_drawn:  # it is known only after the reset
             draw_goals(self.axes, self.env.goals[0], 0.5)
             self.goal_drawn = True
-        self.way.set_data(path[:, 0], path[:, 1])
-        self.now.set_data(path[-1:, 0], path[-1:, 1])
+        self.line.set_data(path[:, 0], path[:, 1])
+        self.dot.set_data(path[-1:, 0], path[-1:, 1])
         self.canvas.draw()
         return np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
 
 
 def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array], Array], how: str) -> Film:
-    """Play, and draw on the way. A film that gets too long loses every second frame, and is drawn half as often."""
+    """Play and draw. If there are too many frames, every second one is removed, and half as many are drawn."""
     observations, _ = env.reset(seed=seed)
     path, total, every = [observations[0]], 0.0, 1
     frames = [draw(np.array(path))]
@@ -142,22 +142,22 @@ def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array]
 
 
 def pace(lifelike: float) -> tuple[float, float]:
-    """Frames per second that can be watched, for so many in real time; and how many times as fast that is."""
+    """Frames per second of the video, given those of real time; and its speed relative to real time."""
     shown = min(max(lifelike, SLOWEST), FASTEST)
     return shown, shown / lifelike
 
 
 def check_kind(path: Path) -> None:
-    """Before an episode is played for nothing: whether such a film can be written."""
+    """Check that such a video can be written, before an episode is played."""
     if path.suffix.lower() not in KINDS:
-        raise UsageError(f"{path}: a film is written as {' or '.join(KINDS)}")
+        raise UsageError(f"{path}: expected a video with the ending {' or '.join(KINDS)}")
     require("imageio", "video")
     if path.suffix.lower() == ".mp4":
         require("imageio_ffmpeg", "video")
 
 
 def write_film(film: Film, path: Path) -> None:
-    """A GIF or an MP4, by the name's ending."""
+    """Write a GIF or an MP4, by the file's ending."""
     imageio = require("imageio", "video")
     with whole_file(path) as temporary:
         if path.suffix.lower() == ".gif":
@@ -167,6 +167,6 @@ def write_film(film: Film, path: Path) -> None:
 
 
 def _even(frames: Array) -> Iterator[Array]:
-    """The codec wants even sides."""
+    """The frames with even height and width, which the codec needs."""
     height, width = (side - side % 2 for side in frames.shape[1:3])
     return (frame[:height, :width] for frame in frames)

@@ -1,4 +1,4 @@
-"""`rewind behaviour`: policies that data sets are made with. What the commands take; what they do needs JAX."""
+"""`rewind behaviour`: train and choose the policies that make the rebuilt data. Training needs JAX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rewind.table import table
 
 @dataclass(frozen=True)
 class BehaviourTrain:
-    """Train behaviour policies by SAC in a simulator: all seeds together, with snapshots along the way."""
+    """Train behaviour policies by SAC in a simulator, all seeds together, with snapshots along the way."""
 
     task: Positional[str]
     """Hopper-v4, HalfCheetah-v4, Walker2d-v4, or ant: the walker of AntMaze."""
@@ -27,21 +27,21 @@ class BehaviourTrain:
     rounds: int = 4
     """Steps of each simulation between two calls of the device, which makes copies x rounds updates."""
     capacity: int = 1_000_000
-    """Transitions each run keeps."""
+    """Transitions that each run stores."""
     random: int = 10_000
     """Steps with random actions before learning starts."""
     minutes: float | None = None
-    """Stop, saved, after this time."""
+    """Save and stop after this time."""
     resume: bool = False
-    """Continue what the folder holds."""
+    """Resume the training in the folder."""
 
     def run(self) -> None:
         for package, extra in (("jax", "train"), ("equinox", "train"), ("gymnasium", "envs"), ("mujoco", "envs")):
             require(package, extra)
-        from rewind_lab.behaviour.online import Online, Plan
+        from rewind_lab.behaviour.online import BehaviourPlan, Online
 
         out = Path("behaviour") / self.task if self.out is None else self.out
-        plan = Plan(
+        plan = BehaviourPlan(
             self.task, self.steps, self.seeds, self.copies, self.rounds, capacity=self.capacity, random=self.random
         )
         Online(plan, out, self.resume).train(None if self.minutes is None else 60.0 * self.minutes)
@@ -53,18 +53,18 @@ class BehaviourShip:
     """Choose the policies of a training: expert, medium and the stages of its replay; for the ant, the best."""
 
     folder: Positional[Path]
-    """What `rewind behaviour train` wrote."""
+    """Folder of `rewind behaviour train`."""
     out: Path = Path("policies")
     """Folder for one .npz file each."""
     seed_index: int | None = None
-    """The run to take. Default: the one that ended best."""
+    """Run to choose from. Default: the one with the best end."""
     episodes: int = 10
-    """Episodes each snapshot is judged by; the chosen ones play 100 more."""
+    """Episodes to evaluate each snapshot; chosen ones are evaluated in 100 more."""
 
     def run(self) -> None:
         require("mujoco", "envs")
-        from rewind.rebuilt.shipped import described
         from rewind_lab.behaviour.judge import ship
+        from rewind_lab.behaviour.shipped import described
 
         print(table(described(ship(self.folder, self.out, self.seed_index, self.episodes))))
         print(f"wrote {self.out}")
@@ -72,20 +72,20 @@ class BehaviourShip:
 
 @dataclass(frozen=True)
 class BehaviourList:
-    """The policies that come with the package: how long they trained, what they return with drawn actions."""
+    """List the policies that ship with Rewind, with their training steps and returns."""
 
     def run(self) -> None:
-        from rewind.rebuilt.shipped import described, shipped
+        from rewind_lab.behaviour.shipped import described, shipped
 
         print(table(described(shipped())))
 
 
 @dataclass(frozen=True)
 class BehaviourCurves:
-    """Draw how behaviour policies learned: returns of the training episodes against steps."""
+    """Draw learning curves of behaviour policies: returns of the training episodes against steps."""
 
     curves: Positional[tuple[Path, ...]]
-    """Files curve.jsonl of `rewind behaviour train`; a file's name, or its folder's, is its title."""
+    """Files curve.jsonl of `rewind behaviour train`; the name of a file or of its folder is the title."""
     out: Path = Path("curves")
     """Folder for behaviour_curves.png and .svg."""
 
@@ -98,14 +98,14 @@ class BehaviourCurves:
 
 @dataclass(frozen=True)
 class BehaviourWalker:
-    """Measure how often the shipped ant reaches its own goal, maze by maze, with the recipe's noise."""
+    """Measure how often the shipped ant reaches its own goal in each maze, with the recipe's noise."""
 
     policy: Path | None = None
     """A walker's .npz file. Default: the shipped one."""
     episodes: int = 200
-    """In each maze."""
+    """Episodes in each maze."""
     seed: int = 0
-    """Of the episodes."""
+    """Seed of the episodes."""
     json: Path | None = None
     """Also write the figures to this file."""
 

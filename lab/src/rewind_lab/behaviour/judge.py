@@ -1,10 +1,10 @@
-"""Which snapshots of a training become behaviour policies: all are judged as they will be used, with drawn actions.
+"""Choose the snapshots of a training that become behaviour policies, by their returns with drawn actions.
 
-    expert     of the run that ended best, the snapshot with the highest mean return
-    medium     of the same run, the one before it whose score is nearest to a third of the expert's
-    replay-i   of all runs, up to eight from the start to the step of the medium and no better than it, in order
+    expert     of the run with the best end, the snapshot with the highest mean return
+    medium     of the same run, the earlier one whose score is nearest to a third of the expert's
+    replay-i   of all runs, up to eight until the step of the medium and not better than it, in order
 
-What is chosen plays anew, so that the returns it is shipped with did not choose it.
+Chosen policies are evaluated again, so that the returns they ship with are not those they were chosen by.
 """
 
 from __future__ import annotations
@@ -45,52 +45,53 @@ class Snapshot:
         return float(self.returns.mean())
 
     def policy(self, meta: Mapping[str, Any]) -> BehaviourPolicy:
-        told: dict[str, Any] = {"step": self.step, "episodes": len(self.returns)}
-        told |= {"return": round(self.mean, 1), "deviation": round(float(self.returns.std()), 1)}
-        return BehaviourPolicy(self.weights, self.biases, "relu", meta={**meta, **told})
+        figures: dict[str, Any] = {"step": self.step, "episodes": len(self.returns)}
+        figures |= {"return": round(self.mean, 1), "deviation": round(float(self.returns.std()), 1)}
+        return BehaviourPolicy(self.weights, self.biases, "relu", meta={**meta, **figures})
 
 
-def judge(task: str, found: Sequence[Snapshot], episodes: int, seed: int = 0) -> list[Snapshot]:
-    """The same snapshots with their returns: one episode in each simulation, drawn actions, all together."""
-    weights = [np.stack(layer) for layer in zip(*(one.weights for one in found), strict=True)]
-    biases = [np.stack(layer) for layer in zip(*(one.biases for one in found), strict=True)]
-    env = make_task(task, len(found) * episodes)
+def judge(task: str, candidates: Sequence[Snapshot], episodes: int, seed: int = 0) -> list[Snapshot]:
+    """The same snapshots with their returns: one episode per simulation, with drawn actions, all together."""
+    weights = [np.stack(layer) for layer in zip(*(snapshot.weights for snapshot in candidates), strict=True)]
+    biases = [np.stack(layer) for layer in zip(*(snapshot.biases for snapshot in candidates), strict=True)]
+    count = len(candidates)
+    env = make_task(task, count * episodes)
     stream = np.random.default_rng(seed)
     observations, _ = env.reset(seed=seed)
     returns, playing = np.zeros(env.num_envs), np.ones(env.num_envs, bool)
-    shape = (len(found), episodes, *(env.single_action_space.shape or ()))
-    for _ in progress(range(env.max_episode_steps or HORIZON), f"{len(found)} policies, {episodes} episodes each"):
+    shape = (count, episodes, *(env.single_action_space.shape or ()))
+    for _ in progress(range(env.max_episode_steps or HORIZON), f"{count} policies, {episodes} episodes each"):
         noise = stream.standard_normal(shape, np.float32)
-        actions = draw(weights, biases, observations.reshape(len(found), episodes, -1), noise)
+        actions = draw(weights, biases, observations.reshape(count, episodes, -1), noise)
         observations, rewards, terminated, truncated, _ = env.step(actions.reshape(-1, shape[-1]))
         returns += rewards * playing
         playing &= ~(terminated | truncated)
         if not playing.any():
             break
     env.close()
-    each = returns.reshape(len(found), episodes)
-    return [replace(one, returns=own) for one, own in zip(found, each, strict=True)]
+    by_candidate = zip(candidates, returns.reshape(count, episodes), strict=True)
+    return [replace(snapshot, returns=its_returns) for snapshot, its_returns in by_candidate]
 
 
 def read(folder: Path) -> tuple[str, list[int], list[Snapshot]]:
-    """A training's task, the seeds of its runs, and all snapshots of all of them, step by step."""
+    """A training's task, the seeds of its runs, and all their snapshots, step by step."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         task, seeds = str(config["task"]), list(config["seeds"])
     except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{folder} holds no training of a behaviour policy: {error}") from error
-    found = [
-        Snapshot(run, step, [each[run] for each in weights], [each[run] for each in biases], np.zeros(0))
+        raise DataError(f"{folder} contains no training of a behaviour policy: {error}") from error
+    candidates = [
+        Snapshot(run, step, [layer[run] for layer in weights], [layer[run] for layer in biases], np.zeros(0))
         for step, weights, biases in snapshots(folder)
         for run in range(len(weights[0]))
     ]
-    if not found:
+    if not candidates:
         raise DataError(f"{folder} has no snapshots yet")
-    return task, seeds, found
+    return task, seeds, candidates
 
 
 def best_run(folder: Path) -> int:
-    """The run whose episodes returned most in the last tenth of training."""
+    """The run with the highest mean return in the last tenth of training."""
     lines = [json.loads(line) for line in (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()]
     late = 0.9 * lines[-1]["step"] if lines else 0.0
     returns: dict[int, list[float]] = {}
@@ -104,20 +105,21 @@ def best_run(folder: Path) -> int:
     return max(returns, key=lambda run: float(np.mean(returns[run])))
 
 
-def choose(task: str, found: Sequence[Snapshot], run: int, episodes: int = EPISODES) -> dict[str, Snapshot]:
-    """Which snapshot is which policy, by the names they are shipped under."""
-    own = judge(task, [one for one in found if one.run == run], episodes)
-    expert = max(own, key=lambda one: one.mean)
+def choose(task: str, candidates: Sequence[Snapshot], run: int, episodes: int = EPISODES) -> dict[str, Snapshot]:
+    """The chosen snapshots by the names they ship under."""
+    judged = judge(task, [snapshot for snapshot in candidates if snapshot.run == run], episodes)
+    expert = max(judged, key=lambda snapshot: snapshot.mean)
     if task == "ant":
         return {"ant": expert}
     known = known_task(task)
     floor = 0.0 if known is None else known.minimum_score
     third = floor + (expert.mean - floor) / 3.0
-    medium = min((one for one in own if one.step <= expert.step), key=lambda one: abs(one.mean - third))
-    early = judge(task, [one for one in found if one.step <= medium.step], episodes)
-    # The medium itself is one of them, however lucky it is the second time.
-    own_stage = (medium.run, medium.step)
-    stages = [one for one in early if one.mean <= medium.mean or (one.run, one.step) == own_stage]
+    earlier = [snapshot for snapshot in judged if snapshot.step <= expert.step]
+    medium = min(earlier, key=lambda snapshot: abs(snapshot.mean - third))
+    early = judge(task, [snapshot for snapshot in candidates if snapshot.step <= medium.step], episodes)
+    # The medium itself always belongs to them, even if its second evaluation is better.
+    place = (medium.run, medium.step)
+    stages = [one for one in early if one.mean <= medium.mean or (one.run, one.step) == place]
     spaced = np.unique(np.linspace(0, len(stages) - 1, min(STAGES, len(stages))).round().astype(int))
     name = task.split("-")[0].lower()
     chosen = {f"{name}-expert": expert, f"{name}-medium": medium}
@@ -125,13 +127,13 @@ def choose(task: str, found: Sequence[Snapshot], run: int, episodes: int = EPISO
 
 
 def ship(folder: Path, out: Path, run: int | None = None, episodes: int = EPISODES) -> dict[str, BehaviourPolicy]:
-    """Judge a training and write its policies into `out`; returns them by name."""
-    task, seeds, found = read(folder)
+    """Choose the policies of a training, write them into `out`, and return them by name."""
+    task, seeds, candidates = read(folder)
     if episodes < 1:
         raise UsageError(f"episodes is {episodes}; expected at least 1")
     if run is not None and run not in range(len(seeds)):
         raise UsageError(f"there is no run {run}; expected 0 to {len(seeds) - 1}")
-    chosen = choose(task, found, best_run(folder) if run is None else run, episodes)
+    chosen = choose(task, candidates, best_run(folder) if run is None else run, episodes)
     played = judge(task, list(chosen.values()), FINAL_EPISODES, seed=1_000_000)
     meta = {"environment": task, "algorithm": "SAC", "trained_by": "rewind behaviour train"}
     policies = {name: one.policy({**meta, "seed": seeds[one.run]}) for name, one in zip(chosen, played, strict=True)}

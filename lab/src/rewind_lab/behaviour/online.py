@@ -1,11 +1,11 @@
-"""Training behaviour policies: SAC online, many runs and many simulations together, snapshots along the way.
+"""Train behaviour policies online by SAC: many runs and simulations together, with snapshots along the way.
 
-While the device learns from what is there, the simulators act with the policy from before: one call apart.
+While the device learns, the simulators act with the policy of the previous call.
 
-    OUT/config.json       what is trained
-    OUT/curve.jsonl       how it went: a line per run and period, returns of the episodes that ended in it
+    OUT/config.json       the plan
+    OUT/curve.jsonl       a line per run and period: returns of the episodes that ended in it
     OUT/snapshots/*.npz   the policies of all runs at one step, half precision
-    OUT/*.checkpoint      to resume; episodes under way start anew then
+    OUT/*.checkpoint      to resume; unfinished episodes are then started again
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rewind.arrays import Array
 from rewind.envs.make import FAST, make
 from rewind.envs.vector import ArrayEnv
 from rewind.errors import DataError, UsageError, unknown_name
-from rewind.files import read_json, whole_file, write_json
+from rewind.files import read_json, read_npz, whole_file, write_json
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.log import JsonLines, Record
@@ -37,14 +37,14 @@ PERIOD = 10_000  # steps per line of the curve
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is trained; steps are transitions of each run, and updates of its networks.
+class BehaviourPlan:
+    """What to train. Steps are transitions of each run, and updates of its networks.
 
     task: Hopper-v4, HalfCheetah-v4, Walker2d-v4, or ant: the walker of AntMaze
     copies: simulations of each run
     rounds: steps of each simulation between two calls of the device, which makes copies * rounds updates
     random: steps with random actions before learning starts
-    early, late: a snapshot every so many steps up to `early_until`, and after it
+    early, late: steps between two snapshots, up to `early_until` and after it
     """
 
     task: str
@@ -71,7 +71,7 @@ class Plan:
 
 
 def make_task(task: str, num_envs: int) -> ArrayEnv:
-    """Simulations that are reset one by one."""
+    """The simulations of a task, which are reset one by one."""
     if task == "ant":
         from rewind.rebuilt.ant import AntWalk
 
@@ -84,7 +84,7 @@ def make_task(task: str, num_envs: int) -> ArrayEnv:
 
 
 class TimeOver(Stopped):
-    """The budget is spent, as was asked for; everything was saved."""
+    """The time limit is reached; everything is saved."""
 
     exit_status = 0
 
@@ -92,10 +92,10 @@ class TimeOver(Stopped):
 class Players:
     """The simulations of all runs, and the returns of the episodes they finish.
 
-    step: where a resumed training goes on; its episodes are others than those of the beginning
+    step: step from which training resumes; it seeds the episodes
     """
 
-    def __init__(self, plan: Plan, step: int = 0) -> None:
+    def __init__(self, plan: BehaviourPlan, step: int = 0) -> None:
         self.runs, self.copies = len(plan.seeds), plan.copies
         self.env = make_task(plan.task, self.runs * self.copies)
         self.stream = np.random.default_rng([plan.seeds[0], step])
@@ -138,11 +138,11 @@ class Players:
 
 
 class Online:
-    """One training, from its folder to its folder."""
+    """One training and its folder."""
 
-    def __init__(self, plan: Plan, out: Path, resume: bool = False, checkpoint_minutes: float = 10.0) -> None:
+    def __init__(self, plan: BehaviourPlan, out: Path, resume: bool = False, checkpoint_minutes: float = 10.0) -> None:
         if not plan.seeds:
-            raise UsageError("there must be at least one seed")
+            raise UsageError("expected at least one seed")
         for name in ("steps", "copies", "rounds", "batch_size", "capacity"):
             if getattr(plan, name) < 1:
                 raise UsageError(f"{name} is {getattr(plan, name)}; expected at least 1")
@@ -159,25 +159,25 @@ class Online:
         if saved is not None:
             self._load(saved)
         (out / "snapshots").mkdir(parents=True, exist_ok=True)
-        if self.step < plan.steps:  # fewer than there were: nothing is left to do, and what was planned stays
+        if self.step < plan.steps:  # otherwise the training is finished, and its plan is kept
             write_json(out / "config.json", asdict(plan))
 
     def _prepare(self, resume: bool) -> dict[str, Any] | None:
-        """What to resume from; None for a new folder. An error where the folder holds something else."""
+        """The checkpoint to resume from, None for a new folder. Raises an error if the folder has another plan."""
         path = self.out / "config.json"
         config = json.loads(json.dumps(asdict(self.plan)))
         if not path.exists():
             return None
         if not resume:
-            raise UsageError(f"{self.out} holds training already: --resume it, or choose another folder")
+            raise UsageError(f"{self.out} already contains a training: --resume it, or choose another folder")
         saved = read_json(path)
         changed = [line for line in differences(saved, config) if not line.startswith("steps")]
         if changed:
-            raise UsageError(f"{self.out} holds another configuration: {'; '.join(changed)}")
+            raise UsageError(f"{self.out} has another configuration: {'; '.join(changed)}")
         content, problems = read_latest(self.out)
         if content is None:
-            why = "; ".join(problems) or "no checkpoint yet"
-            raise UsageError(f"nothing to resume in {self.out}: {why}; remove the folder to start anew")
+            reason = "; ".join(problems) or "no checkpoint yet"
+            raise UsageError(f"nothing to resume in {self.out}: {reason}; remove the folder to start again")
         return content
 
     def _load(self, content: dict[str, Any]) -> None:
@@ -185,10 +185,10 @@ class Online:
         like = (self.learners.state, self.learners.rings)
         leaves = [jax.numpy.asarray(leaf) for leaf in content["leaves"]]
         self.learners.state, rings = jax.tree.unflatten(jax.tree.structure(like), leaves)
-        self.learners.rings = grown(rings, self.learners.rings.rows.shape[1])  # more steps may want larger ones
+        self.learners.rings = grown(rings, self.learners.rings.rows.shape[1])  # more steps may need larger ones
 
     def train(self, budget: float | None = None) -> None:
-        """To the end, or for `budget` seconds; then it is saved and can be resumed."""
+        """Train to the end, or for `budget` seconds; then save everything, to resume later."""
         plan, learners = self.plan, self.learners
         begun = saved = time.monotonic()
         bar = steps_bar(f"{plan.task}, {len(plan.seeds)} runs", plan.steps, self.step)
@@ -201,10 +201,10 @@ class Online:
                 before, self.step = self.step, self.step + plan.together
                 warm = self.step > plan.random
                 if warm:
-                    metrics = learners.learn(rows)  # the device is busy now,
+                    metrics = learners.learn(rows)  # returns at once: the device works while the simulators play
                 else:
                     learners.keep(rows)
-                rows = self.players.play(plan.rounds, actors if warm else None)  # and so are the simulators
+                rows = self.players.play(plan.rounds, actors if warm else None)
                 if warm:
                     actors = learners.actors()
                 if plan.snapshot_due(before, self.step):
@@ -219,7 +219,7 @@ class Online:
                     saved = time.monotonic()
                 if over and not finished:
                     where = f"at step {self.step:,} of {plan.steps:,}; --resume continues {self.out}"
-                    raise Stopped(f"stopped {where}") if stop else TimeOver(f"the time is over {where}")
+                    raise Stopped(f"stopped {where}") if stop else TimeOver(f"time limit reached {where}")
 
     def _snapshot(self, actors: tuple[list[Array], list[Array]]) -> None:
         weights, biases = actors
@@ -247,10 +247,10 @@ def snapshots(folder: Path) -> Iterator[tuple[int, list[Array], list[Array]]]:
     """The policies of all runs, step by step: weights and biases, (runs, ...) each."""
     for path in sorted((folder / "snapshots").glob("step-*.npz")):
         try:
-            with np.load(path) as archive:
-                layers = range(len(archive.files) // 2)
-                weights = [archive[f"w{layer}"].astype(np.float32) for layer in layers]
-                biases = [archive[f"b{layer}"].astype(np.float32) for layer in layers]
-        except Exception as error:  # whatever NumPy, zipfile and zlib make of damaged bytes
+            arrays = read_npz(path)
+            layers = range(len(arrays) // 2)
+            weights = [arrays[f"w{layer}"].astype(np.float32) for layer in layers]
+            biases = [arrays[f"b{layer}"].astype(np.float32) for layer in layers]
+        except (DataError, KeyError) as error:
             raise DataError(f"the snapshot {path} is damaged; delete it to choose from the others") from error
         yield int(path.stem.removeprefix("step-")), weights, biases

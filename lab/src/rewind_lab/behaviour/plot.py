@@ -1,4 +1,4 @@
-"""How behaviour policies learned."""
+"""Learning curves of behaviour policies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLES = {"hopper": "Hopper-v4", "halfcheetah": "HalfCheetah-v4", "walker2d": "W
 
 
 def draw_curves(files: Sequence[Path], folder: Path) -> list[Path]:
-    """A panel for each file: the mean return of the episodes that ended, run by run."""
+    """Draw a panel for each file: the mean return of training episodes, run by run."""
     if not files:
         raise DataError("no curves to draw: name the curve.jsonl files of `rewind behaviour train`")
     with styled():
@@ -34,7 +34,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         ended = [line for line in lines if "return" in line and line["run"] >= 0 and line["step"] >= 0]
     except (ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{path} is no curve.jsonl of `rewind behaviour train`: {error!r}") from error
+        raise DataError(f"{path} is not a curve.jsonl of `rewind behaviour train`: {error!r}") from error
     if not ended:
         raise DataError(f"{path} has no finished episodes to draw: train longer")
     return ended
@@ -42,7 +42,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 def _panel(axes: Any, path: Path) -> None:
     lines = _read(path)
-    name = path.parent.name if path.name == "curve.jsonl" else path.stem  # as `rewind behaviour train` leaves it
+    name = path.parent.name if path.name == "curve.jsonl" else path.stem  # curve.jsonl: the name of its folder
     title = TITLES.get(name, name)
     for run in sorted({line["run"] for line in lines}):
         ended = [line for line in lines if line["run"] == run]

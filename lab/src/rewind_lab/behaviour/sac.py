@@ -1,6 +1,6 @@
 """SAC (Haarnoja et al., 2018) for behaviour policies: Rewind's EDAC with two critics and no diversity, online.
 
-Many runs learn in one program, each from a ring of its own transitions that stays on the device.
+Many runs learn in one program, each from a ring buffer of its transitions that stays on the device.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Host = NDArray[Any]
 
 
 class SAC(EDAC):
-    """EDAC with N = 2 and eta = 0; the diversity that would be multiplied by 0 is not computed."""
+    """EDAC with N = 2 and eta = 0, without computing the diversity term."""
 
     hidden: tuple[int, ...] = shape((256, 256))
     ensemble: int = shape(2)
@@ -32,14 +32,14 @@ class SAC(EDAC):
 
 
 class Ring(NamedTuple):
-    """The transitions of one run, newest over oldest.
+    """The transitions of one run; new ones overwrite the oldest.
 
-    A row is an observation, an action, the next observation, a reward, and 1 where the episode ended there.
+    A row is an observation, an action, the next observation, a reward, and 1 if the episode terminated there.
     """
 
     rows: Array  # (capacity, width)
-    position: Array  # where the next ones go
-    size: Array  # how many there are
+    position: Array  # index of the next row to write
+    size: Array  # number of rows
 
 
 def make_ring(capacity: int, width: int) -> Ring:
@@ -47,7 +47,7 @@ def make_ring(capacity: int, width: int) -> Ring:
 
 
 def grown(rings: Ring, capacity: int) -> Ring:
-    """The rings of all runs, (runs, ...) each field, with room for at least so many rows."""
+    """The rings of all runs, (runs, ...) each field, with space for at least `capacity` rows."""
     more = capacity - rings.rows.shape[1]
     if more <= 0:
         return rings
@@ -80,7 +80,7 @@ def unpack(agent: SAC, rows: Array) -> Batch:
 def learn(
     agent: SAC, state: Any, ring: Ring, rows: Array, key: Array, *, updates: int, batch_size: int
 ) -> tuple[Any, Ring, dict[str, Array]]:
-    """One run: keep new transitions, then learn from uniform draws of all that are kept."""
+    """One run: store new transitions, then learn from uniform draws of all stored ones."""
     ring = insert(ring, rows)
     chosen = jax.random.randint(key, (updates, 1, batch_size), 0, ring.size)
 
@@ -95,7 +95,7 @@ def learn(
 class Learners:
     """The runs' agents and rings on the device.
 
-    new: transitions of each run per call; capacity is rounded up to a multiple of it
+    new: transitions of each run per call; the capacity is rounded up to a multiple of it
     """
 
     def __init__(self, agent: SAC, seeds: list[int], capacity: int, new: int, updates: int, batch_size: int) -> None:
@@ -117,7 +117,7 @@ class Learners:
         self.rings = self._insert(self.rings, rows)
 
     def learn(self, rows: Host) -> dict[str, Array]:
-        """Keep rows and learn. Returns at once; the device works on."""
+        """Store rows and learn. Returns at once, while the device works."""
         self.calls += 1
         keys = self._fold(self.keys, self.calls)
         metrics: dict[str, Array]
@@ -141,7 +141,7 @@ def heads(weights: list[Host], biases: list[Host], observations: Host) -> tuple[
 
 
 def draw(weights: list[Host], biases: list[Host], observations: Host, noise: Host) -> Host:
-    """The actions that standard normal `noise` selects, (runs, rows, action)."""
+    """(runs, rows, action) actions drawn with standard normal `noise`."""
     mean, log_std = heads(weights, biases, observations)
     actions: Host = np.tanh(mean + np.exp(log_std) * noise)
     return actions

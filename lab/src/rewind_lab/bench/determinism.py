@@ -1,4 +1,4 @@
-"""`rewind bench determinism`: whether training twice, or stopped and resumed, ends with the same bits."""
+"""`rewind bench determinism`: whether training twice, or stopping and resuming, gives the same bits."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from rewind.table import table
 from rewind_lab.bench.memory import random_trajectories
 from rewind_lab.bench.timing import machine
 
-BLOCK = 100  # training is stopped after whole blocks, as a signal stops it
+BLOCK = 100  # training stops after whole blocks
 
 
 @dataclass
 class BenchDeterminism:
-    """Train three times, once stopped in the middle and resumed, each in a process of its own; compare to the bit."""
+    """Train three times in separate processes, once stopped in the middle and resumed, and compare to the bit."""
 
     algorithm: str = "td3_bc"
     """td3_bc, iql, edac or bc."""
     samplers: tuple[str, ...] = ("tr", "lower_uqm_unc")
-    """As of rewind train."""
+    """Samplers of rewind train."""
     seeds: int = 4
     """Runs of each sampler, all trained together."""
     steps: int = 3000
     """Updates of each run, a multiple of 200."""
     size: int = 50_000
-    """Transitions in the data, which are random numbers."""
+    """Transitions in the data, which is random."""
     deterministic: bool = True
-    """With rewind train --deterministic; without it a GPU may add up in any order."""
+    """Use rewind train --deterministic; without it, a GPU may sum in any order."""
     json: Path | None = None
     """Also write the figures to this file."""
 
@@ -73,7 +73,7 @@ class BenchDeterminism:
         }
 
     def _train(self, folder: Path, name: str, steps: int, *more: str) -> None:
-        """A process for each, so that nothing is compiled, chosen or tuned but once more."""
+        """Train in a new process, so that everything is compiled and tuned again."""
         arguments = ["--dataset", folder / "data.npz", "--out", folder / name, "--steps", steps, "--env", "none"]
         arguments += ["--algorithm", self.algorithm, "--samplers", *self.samplers, "--betas", 0.5]
         arguments += ["--seeds", *range(self.seeds), "--log-every", BLOCK, "--evaluate-every", 0]
@@ -87,7 +87,7 @@ class BenchDeterminism:
 
 
 def difference(one: Path, other: Path) -> dict[str, Any]:
-    """Whether two trainings left the same policies and the same metrics, and how far the policies are apart."""
+    """Whether two trainings wrote equal policies and metrics, and the largest difference of the policies."""
     apart = []
     for path in sorted((one / "policies").glob("*/policy.npz")):
         with np.load(path) as mine, np.load(other / path.relative_to(one)) as theirs:
@@ -97,7 +97,7 @@ def difference(one: Path, other: Path) -> dict[str, Any]:
 
 
 def regular(folder: Path) -> list[dict[str, Any]]:
-    """The metrics of training; where a training was to end earlier, there is an evaluation more."""
+    """The metrics of training, without evaluations: a stopped training has one more."""
     lines = (folder / "group-0/metrics.jsonl").read_text().splitlines()
     return [record for record in map(json.loads, lines) if "alive" in record]
 

@@ -1,4 +1,4 @@
-"""`rewind bench evaluation`: what an evaluation costs beside the training it judges, in one run."""
+"""`rewind bench evaluation`: the time of an evaluation, relative to training, in one run."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ PACKAGES = ("jax", "mujoco", "gymnasium")
 
 @dataclass
 class BenchEvaluation:
-    """Measure an evaluation of many runs beside the updates of the same runs: seconds, and their ratio."""
+    """Measure the time of an evaluation of many runs, and of the updates of the same runs between two evaluations."""
 
     environment: str = "Hopper-v4"
     """Hopper-v4, HalfCheetah-v4 or Walker2d-v4."""
     algorithm: str = "td3_bc"
     """td3_bc, iql, edac or bc."""
     runs: int = 128
-    """Policies that are trained and evaluated together."""
+    """Policies trained and evaluated together."""
     episodes: int = 10
     """Episodes of each policy."""
     updates: int = 20_000
     """Updates of each run between two evaluations."""
     size: int = 1_000_000
-    """Transitions in the data, which random actions make in the environment."""
+    """Transitions in the data, made by random actions in the environment."""
     batch_size: int = 256
     """Transitions per update."""
     rounds: int = 3
-    """How often everything is measured, in turns; the median counts."""
+    """Number of measurements, in turns; the median counts."""
     threads: int = 0
-    """Of the simulator; 0: all cores."""
+    """Threads of the simulator, 0 for all cores."""
     json: Path | None = None
     """Also write the figures to this file."""
 
@@ -68,7 +68,7 @@ class BenchEvaluation:
             require(package, "train")
 
     def measure(self) -> dict[str, Any]:
-        """All jobs in turns; each has run once before, so that nothing compiles in a measurement."""
+        """Measure all jobs in turns, after each has run once, so that nothing compiles in a measurement."""
         from rewind.evaluation.scoring import acting
         from rewind.training import make_runs
         from rewind.training.engine import device_kind
@@ -120,7 +120,7 @@ def seconds(job: Callable[[], None]) -> float:
 
 
 def lengths(result: Evaluation) -> dict[str, float]:
-    """Of the episodes of the last evaluation."""
+    """Lengths of the episodes of the last evaluation."""
     return {
         "mean": float(result.lengths.mean()),
         "shortest": int(result.lengths.min()),
@@ -129,7 +129,7 @@ def lengths(result: Evaluation) -> dict[str, float]:
 
 
 def wandering(name: str, rows: int, threads: int = 0) -> Trajectories:
-    """At least `rows` transitions of random actions, in episodes to the horizon: what falls lies and kicks."""
+    """At least `rows` transitions of random actions, in episodes that continue to the horizon."""
     env: Any = make(name, 1)
     copies = -(-rows // env.max_episode_steps)
     steps = min(rows, env.max_episode_steps)
@@ -153,7 +153,7 @@ def wandering(name: str, rows: int, threads: int = 0) -> Trajectories:
 
 
 def one_by_one(steps: list[Any]) -> Any:
-    """What the copies had at each step, as rows: first all steps of the first copy."""
+    """Values of all copies at each step, as rows: first all steps of the first copy."""
     by_copy = np.stack(steps, axis=1)
     return by_copy.reshape(-1, *by_copy.shape[2:])
 
@@ -180,4 +180,4 @@ def print_figures(figures: dict[str, Any]) -> None:
             }
         )
     print(table(rows))
-    print("to the horizon: a fallen one plays on, so every episode is as long as it can be")
+    print("to the horizon: unhealthy robots continue, so that every episode has the maximum length")

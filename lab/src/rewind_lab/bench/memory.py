@@ -1,4 +1,4 @@
-"""`rewind bench memory`: what planning and sampling cost."""
+"""`rewind bench memory`: the time of planning and sampling."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class BenchMemory:
     batch_size: int = 256
     """Slots."""
     rounds: int = 15
-    """How often everything is measured, in turns; the median counts."""
+    """Number of measurements, in turns; the median counts."""
     most_trajectories: int = 1_000_000
-    """Where the scaling test stops; a million takes 0.5 GB of memory."""
+    """Maximum number of trajectories in the scaling test; a million takes 0.5 GB of memory."""
     json: Path | None = None
     """Also write the figures to this file."""
 
@@ -49,7 +49,7 @@ class BenchMemory:
             write_json(self.json, figures)
 
     def _plans(self, data: dict[str, Trajectories]) -> dict[str, float]:
-        """Static priorities: plans of 1000 batches. Dynamic ones: plans of 100, each fed with its uncertainty."""
+        """Static priorities: plans of 1000 batches. Dynamic ones: plans of 100, each followed by its uncertainty."""
         result: dict[str, float] = {}
         for lengths, trajectories in data.items():
             for priority in ("uniform", "uqm_reward", "lower_uqm_unc"):
@@ -57,15 +57,15 @@ class BenchMemory:
                 steps = DYNAMIC_STEPS if memory.dynamic else PLAN_STEPS
                 job = self._planning(memory, steps)
                 for _ in range(2 * self.rounds):
-                    job()  # compiles, opens the first sweeps, and has most trajectories visited
-                # One after the other, not in turns: a memory that is in use has its arrays in the caches.
+                    job()  # compiles, starts the first sweeps, and visits most trajectories
+                # One after the other, not in turns: in use, a memory has its arrays in the caches.
                 seconds = side_by_side({priority: job}, 3 * self.rounds)
                 result[f"{priority}, {lengths}"] = seconds[priority] / steps * 1e6
         return result
 
     def _planning(self, memory: TrajectoryReplay, steps: int) -> Callable[[], None]:
         rng = np.random.default_rng(0)
-        values = [rng.random((steps, self.batch_size), dtype=np.float32) for _ in range(8)]  # 8: no two alike in a row
+        values = [rng.random((steps, self.batch_size), dtype=np.float32) for _ in range(8)]  # 8, to vary them
         turn = 0
 
         def job() -> None:
@@ -78,9 +78,9 @@ class BenchMemory:
         return job
 
     def _samples(self, data: Trajectories) -> dict[str, float]:
-        """`sample` against `np.take` of rows that were planned alike, of the five fields an agent learns from."""
+        """`sample` compared with `np.take` of planned rows, of the five fields an agent learns from."""
         memory, other = loaded(data, "uniform", seed=0), loaded(data, "uniform", seed=1)  # other rows: not in the cache
-        successors = data.observations  # the rows themselves stand in for their successors: as wide and as far apart
+        successors = data.observations  # of the same size: only the time matters
         terminals = np.zeros(data.rows, bool)
         fields = (data.observations, data.actions, data.rewards, successors, terminals)
         plan = other.plan(self.rounds * 200 + 1, self.batch_size)
@@ -113,7 +113,7 @@ class BenchMemory:
         return {name: s / PLAN_STEPS * 1e6 for name, s in side_by_side(jobs, self.rounds).items()}
 
     def _cores(self, data: Trajectories) -> dict[str, float]:
-        """The plans of many memories at once: on one thread, and on all cores."""
+        """The plans of many memories on one thread, and on all cores."""
         cores = machine()["cores"]
         jobs = [self._planning(loaded(data, "uqm_reward", seed), PLAN_STEPS) for seed in range(4 * cores)]
 
@@ -142,7 +142,7 @@ def random_trajectories(rows: int, shortest: int, longest: int) -> Trajectories:
 
 
 def equal_trajectories(count: int) -> Trajectories:
-    """Trajectories of one length with next to no data in them: planning reads none."""
+    """Trajectories of one length with almost no data, which planning does not read."""
     rows = count * SCALING_LENGTH
     return Trajectories(
         observations=np.zeros(rows, np.uint8),

@@ -1,4 +1,4 @@
-"""Timings on noisy machines: side by side, in turns, medians."""
+"""Measure times on noisy machines: jobs take turns, and medians count."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 
 import rewind
 from rewind.compiled import HAVE_NUMBA
+from rewind.rebuilt.build import processor
 
 
 def side_by_side(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each job. All jobs take turns, so that a disturbance hits them alike."""
+    """Median seconds of each job. All jobs take turns, so that a disturbance affects all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
@@ -26,21 +27,12 @@ def side_by_side(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[
 
 
 def machine() -> dict[str, Any]:
-    """What a measurement was made on."""
+    """The machine and versions of a measurement."""
     return {
         "rewind": rewind.__version__,
         "numba": HAVE_NUMBA,
         "numpy": np.__version__,
         "python": platform.python_version(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
     }
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:  # noqa: PTH123  only there on Linux
-            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-        return names[0]
-    except (OSError, IndexError):
-        return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""TD3+BC as a plain PyTorch loop writes it: what our update on a CPU is compared with."""
+"""TD3+BC as a plain PyTorch loop, to compare our update on a CPU with."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rewind.errors import require
 
 
 def torch_job(data: Trajectories, steps: int, batch_size: int) -> Callable[[], None]:
-    """Some updates of one run: uniform rows, two critics, the actor and the targets at every second."""
+    """Some updates of one run: uniform rows, two critics, the actor and the targets every second step."""
     torch = require("torch", "torch")
     observation, action = data.observations.shape[1], data.actions.shape[1]
     tensors = [torch.from_numpy(array) for array in (data.observations, data.actions, data.rewards)]
-    successors = torch.roll(tensors[0], -1, 0)  # near enough: what is measured is time
+    successors = torch.roll(tensors[0], -1, 0)  # not exact: only the time matters
 
     def network(inputs: int, outputs: int) -> Any:
         layers = [torch.nn.Linear(inputs, 256), torch.nn.ReLU(), torch.nn.Linear(256, 256), torch.nn.ReLU()]

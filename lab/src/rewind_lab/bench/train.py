@@ -1,4 +1,4 @@
-"""`rewind bench train`: what a training step costs, and what trajectory replay adds to it."""
+"""`rewind bench train`: the time of a training step, and what trajectory replay adds to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rewind_lab.bench.memory import random_trajectories
 from rewind_lab.bench.timing import machine, side_by_side
 from rewind_lab.bench.torch_loop import torch_job
 
-# As in the paper's table of costs: what each variant samples from, and its beta.
+# As in the paper's table of costs: the sampler and the beta of each variant.
 VARIANTS: dict[str, tuple[str, float]] = {
     "uniform": ("baseline", 1.0),
     "TR": ("tr", 1.0),
@@ -33,14 +33,14 @@ PAPER = {"TR": 1.039, "PTR (quality)": 1.029, "PTR (uncertainty)": 1.119}  # tim
 
 @dataclass
 class BenchTrain:
-    """Measure training: microseconds per update, and the ratio of TR and PTR to uniform sampling in one run."""
+    """Measure microseconds per update, and the ratio of TR and PTR to uniform sampling in one run."""
 
     algorithm: str = "td3_bc"
     """td3_bc, iql, edac or bc."""
     runs: tuple[int, ...] = (1,)
-    """How many runs are trained together; several numbers are measured one after another."""
+    """Number of runs trained together; several numbers are measured one after another."""
     variants: tuple[str, ...] = tuple(VARIANTS)
-    """Which samplers."""
+    """Variants to measure."""
     size: int = 1_000_000
     """Transitions in the data (17 observations, 6 actions, trajectories of about 500 steps)."""
     batch_size: int = 256
@@ -48,9 +48,9 @@ class BenchTrain:
     steps: int = 1000
     """Updates per measurement."""
     rounds: int = 7
-    """How often everything is measured, in turns; the median counts."""
+    """Number of measurements, in turns; the median counts."""
     fused: bool = False
-    """Also measure uniform sampling with networks as single kernels (NVIDIA GPUs)."""
+    """Also measure uniform sampling with fused kernels (NVIDIA GPUs)."""
     torch: bool = False
     """Also measure TD3+BC as a plain PyTorch loop on the CPU, one run."""
     json: Path | None = None
@@ -65,7 +65,7 @@ class BenchTrain:
             if variant not in VARIANTS:
                 raise unknown_name("variant", variant, VARIANTS)
         if "uniform" not in self.variants:
-            self.variants = ("uniform", *self.variants)  # what the others are compared with
+            self.variants = ("uniform", *self.variants)  # the others are compared with it
         for name, smallest in (("runs", min(self.runs, default=0)), ("steps", self.steps), ("rounds", self.rounds)):
             if smallest < 1:
                 raise UsageError(f"--{name} has {smallest}; expected at least 1")
@@ -73,7 +73,7 @@ class BenchTrain:
             check_fused()
             self.variants = (*self.variants, FUSED)
         if self.torch and self.algorithm != "td3_bc":
-            raise UsageError("the plain PyTorch loop is TD3+BC; leave --torch out for other algorithms")
+            raise UsageError("the plain PyTorch loop is TD3+BC; leave out --torch for other algorithms")
         data = random_trajectories(self.size, 400, 600)
         figures: dict[str, Any] = {
             "machine": machine(),
@@ -96,7 +96,7 @@ class BenchTrain:
             begin = time.perf_counter()
             jobs[variant]()
             compiled[variant] = time.perf_counter() - begin
-            jobs[variant]()  # what is slow only once is over
+            jobs[variant]()  # the second call may still be slower than later ones
             groups[variant].planner.seconds = 0.0
         if self.torch:
             jobs[TORCH] = torch_job(data, self.steps, self.batch_size)
@@ -128,7 +128,7 @@ class BenchTrain:
 
 
 def training_job(group: Any, steps: int) -> Callable[[], None]:
-    """Train some steps the way the training loop does, and wait for the last."""
+    """Train some steps like the training loop, and wait for the last."""
 
     def job() -> None:
         until = group.step + steps
