@@ -217,7 +217,7 @@ def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
 def test_unknown_names_get_the_nearest():
     for use in (load, build, load_rebuilt):
         with pytest.raises(
-            UsageError, match=r"unknown rebuilt data set 'rewind/hoper-medium-v0': did you mean 'rewind/hop"
+            UsageError, match=r"unknown (rebuilt )?data set 'rewind/hoper-medium-v0': did you mean 'rewind/hop"
         ):
             use("rewind/hoper-medium-v0")
 

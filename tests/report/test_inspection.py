@@ -10,7 +10,10 @@ from tests.data.logs import ant_log, flat_log
 from rewind.cli.inspect import Inspect
 from rewind.data import from_d4rl, save_npz
 from rewind.errors import UsageError
-from rewind.report.inspection import QUALITY, inspect, text
+from rewind.memory import PRIORITIES
+from rewind.report.inspection import inspect, text
+
+QUALITY = tuple(name for name, priority in PRIORITIES.items() if not priority.dynamic)
 
 
 def kinds(data):

@@ -7,10 +7,12 @@ import pytest
 
 from rewind import RewindError, UsageError
 from rewind.data.catalogue import catalogue
-from rewind.memory import PRIORITIES
+from rewind.memory import PRIORITIES as REGISTERED
+from rewind.memory import Priority
 from rewind.run_spec import RunSpec, canonical, from_record
 from rewind_lab.paper.datasets import data_names
 from rewind_lab.paper.definitions import Choice, in_order, load_definitions
+from rewind_lab.paper.priorities import PRIORITIES
 
 PAPER = load_definitions()
 SEEDS = 9 * 3 + 6 * 8 + 8 * 3  # MuJoCo, AntMaze, Adroit
@@ -26,6 +28,13 @@ def test_the_appendix_wants_every_sampler_on_every_set_with_every_seed():
         assert len(runs) == len(set(runs)) == SEEDS * 14
         assert {spec.sampler for spec in runs} == {"baseline", "tr", *PRIORITIES}
         assert {spec.dataset for spec in runs} == {name for name, entry in catalogue().items() if entry.paper}
+
+
+def test_a_priority_that_somebody_adds_is_not_in_the_papers_tables(monkeypatch):
+    assert tuple(REGISTERED) == PRIORITIES  # in the paper's order
+    monkeypatch.setitem(REGISTERED._things, "thirteenth", Priority(len))
+    assert "thirteenth" in REGISTERED
+    assert {spec.sampler for spec in wanted("td3_bc")["td3_bc"]} == {"baseline", "tr", *PRIORITIES}
 
 
 def test_what_the_paper_calls_weighted_is_one_run_with_tr_or_sarsa_where_its_beta_is_1_or_0():

@@ -1,14 +1,16 @@
-"""One door for everything that can be loaded."""
+"""One door for everything that can be loaded: `load` asks the readers in turn, Rewind's own and other packages'."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rewind.data.boundaries import Boundaries, from_d4rl
-from rewind.data.catalogue import Entry, catalogue, entry_of_file
+from rewind.data.catalogue import catalogue, entry_of_file
 from rewind.data.episodes import from_episodes
 from rewind.data.hdf5 import load_hdf5
 from rewind.data.minari_sets import is_minari, load_minari
@@ -16,7 +18,29 @@ from rewind.data.npz import load_npz
 from rewind.data.originals import get
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, UsageError, unknown_name
-from rewind.rebuilt.recipes import find_recipe, recipes
+from rewind.registry import Registry
+
+RULE = ("boundaries", "merge_fragments")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One kind of data that `load` takes.
+
+    read: the trajectories of a data set, and those of the options of `load` that are named in `options`
+    suffixes: of the files that it reads, as ".csv"
+    reads: whether it reads a data set that is known by something else
+    names: the data sets that it knows by name, for error messages
+    """
+
+    read: Callable[..., Trajectories]
+    suffixes: tuple[str, ...] = ()
+    reads: Callable[[Any], bool] = lambda dataset: False
+    options: tuple[str, ...] = ()
+    names: Callable[[], Iterable[str]] = tuple
+
+    def accepts(self, dataset: Any) -> bool:
+        return (_is_name(dataset) and _path(dataset).suffix.lower() in self.suffixes) or self.reads(dataset)
 
 
 def load(
@@ -29,79 +53,115 @@ def load(
     """Trajectories from whatever holds them.
 
     dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; a list of episodes; the path of an .hdf5 or
-        .npz file or of a Minari folder; the name of a catalogued data set, whose file is brought if it is not here;
-        or that of a rebuilt one (`rewind/...`), which is built if it is not here
+        .npz file or of a Minari folder; the name of a catalogued data set, whose file is downloaded if it is missing;
+        that of a rebuilt one (`rewind/...`), which is built if it is missing; or what a reader of another package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
     keys: for dict observations (Minari), the keys to put side by side, in this order
     """
-    rule = _given(boundaries=boundaries, merge_fragments=merge_fragments)
-    if isinstance(dataset, Mapping):
-        _leave_out(keys=keys)
-        return from_d4rl(dataset, **rule)
-    if isinstance(dataset, (str, os.PathLike)):
-        return _load_named(os.fspath(dataset), rule, keys)
-    _leave_out(**rule)
-    if is_minari(dataset):
-        return load_minari(dataset, keys)
-    _leave_out(keys=keys)
-    if isinstance(dataset, Trajectories):
-        return dataset
-    if isinstance(dataset, Iterable):
-        return from_episodes(dataset)
-    raise DataError(
-        f"cannot read trajectories from {type(dataset).__name__}; expected Trajectories, a D4RL-style dict, a Minari "
-        "data set, a list of episodes, a path, or the name of a catalogued data set"
-    )
+    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys}
+    options = {name: value for name, value in given.items() if value is not None}
+    for reader in chain(READERS.values(), LAST):
+        if reader.accepts(dataset):
+            if extra := [name for name in options if name not in reader.options]:
+                raise UsageError(f"{' and '.join(extra)} makes no sense for this kind of data: leave it out")
+            return reader.read(dataset, **options)
+    raise _unreadable(dataset)
 
 
-def _load_named(name: str, rule: dict[str, Any], keys: Sequence[str] | None) -> Trajectories:
-    if name in catalogue():
-        _leave_out(keys=keys)
-        return _load_catalogued(get(name), catalogue()[name], rule)
-    if name in recipes():
-        _leave_out(**rule, keys=keys)
-        from rewind.rebuilt.build import load_rebuilt  # simulators are needed only where data is made
-
-        return load_rebuilt(name)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        _leave_out(**rule)
-        return load_minari(path, keys)
-    kind = path.suffix.lower()
-    if kind in (".npz", ".hdf5", ".h5"):
-        _leave_out(keys=keys)
-        if kind == ".npz":
-            return load_npz(path, **rule)
-        known = entry_of_file(path.name)
-        return load_hdf5(path, **rule) if known is None else _load_catalogued(path, known, rule)
+def _unreadable(dataset: Any) -> RewindError:
+    if not _is_name(dataset):
+        return DataError(
+            f"cannot read trajectories from {type(dataset).__name__}; expected Trajectories, a D4RL-style dict, a "
+            "Minari data set, a list of episodes, a path, or the name of a catalogued data set"
+        )
+    path = _path(dataset)
     if path.is_file():
-        raise DataError(
-            f"{path}: unknown kind of file '{kind}'; known: .hdf5, .h5, .npz, and Minari folders. "
+        known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
+        return DataError(
+            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {known}, and Minari folders. "
             "How a table of steps becomes one: docs/data.md, a log of your own"
         )
     if path.is_absolute():
-        raise DataError(f"no file or folder {path}")
-    if "/" in name:
-        _leave_out(**rule)
-        try:
-            return load_minari(name, keys)
-        except RewindError:
-            if name.startswith("rewind/"):
-                find_recipe(name)  # which says what there is
-            raise
-    raise unknown_name("data set", name, [*catalogue(), *recipes()], where="known: rewind data list")
+        return DataError(f"no file or folder {path}")
+    return _unknown(os.fspath(dataset))
 
 
-def _load_catalogued(path: Path, known: Entry, rule: dict[str, Any]) -> Trajectories:
-    own = {"boundaries": known.boundaries, "merge_fragments": known.merge_fragments}
-    return load_hdf5(path, known.name, **(own | rule))
+def _unknown(name: str) -> UsageError:
+    return unknown_name("data set", name, _names(), where="known: rewind data list")
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not None}
+def _names() -> list[str]:
+    return [name for reader in READERS.values() for name in reader.names()]
 
 
-def _leave_out(**options: Any) -> None:
-    if given := _given(**options):
-        raise UsageError(f"{' and '.join(given)} makes no sense for this kind of data: leave it out")
+def _is_name(dataset: Any) -> bool:
+    return isinstance(dataset, (str, os.PathLike))
+
+
+def _path(dataset: str | os.PathLike[str]) -> Path:
+    return Path(dataset).expanduser()
+
+
+# Rewind's own readers
+
+
+def _catalogued(name: str, path: Path | None = None, **rule: Any) -> Trajectories:
+    """By the catalogue's rule for this data set. path: its file, where it is not in the cache folder"""
+    known = catalogue()[name]
+    usual = {"boundaries": known.boundaries, "merge_fragments": known.merge_fragments}
+    return load_hdf5(path or get(name), name, **(usual | rule))
+
+
+def _hdf5(dataset: Any, **rule: Any) -> Trajectories:
+    path = _path(dataset)
+    known = entry_of_file(path.name)
+    return load_hdf5(path, **rule) if known is None else _catalogued(known.name, path, **rule)
+
+
+def _is_minari_id(dataset: Any) -> bool:
+    return (
+        _is_name(dataset)
+        and "/" in os.fspath(dataset)
+        and not (_path(dataset).is_absolute() or _path(dataset).exists())
+    )
+
+
+def _minari_id(dataset: Any, keys: Sequence[str] | None = None) -> Trajectories:
+    name = os.fspath(dataset)
+    try:
+        return load_minari(name, keys)
+    except RewindError:
+        if any(name.startswith(known.rpartition("/")[0] + "/") for known in _names() if "/" in known):
+            raise _unknown(name) from None  # of a family that we know
+        raise
+
+
+READERS: Registry[Reader] = Registry(
+    "reader",
+    "rewind.readers",
+    {
+        "trajectories": Reader(lambda data: data, reads=lambda data: isinstance(data, Trajectories)),
+        "dict": Reader(from_d4rl, reads=lambda data: isinstance(data, Mapping), options=RULE),
+        "catalogued": Reader(
+            lambda name, **rule: _catalogued(os.fspath(name), **rule),
+            reads=lambda name: _is_name(name) and os.fspath(name) in catalogue(),
+            options=RULE,
+            names=catalogue,
+        ),
+        "rebuilt": "rewind.rebuilt.reader:READER",
+        "minari": Reader(load_minari, reads=is_minari, options=("keys",)),
+        "minari folder": Reader(
+            lambda path, **keys: load_minari(_path(path), **keys),
+            reads=lambda path: _is_name(path) and _path(path).is_dir(),
+            options=("keys",),
+        ),
+        "hdf5": Reader(_hdf5, (".hdf5", ".h5"), options=RULE),
+        "npz": Reader(lambda path, **rule: load_npz(_path(path), **rule), (".npz",), options=RULE),
+    },
+)
+# What takes anything comes last, after the readers of other packages.
+LAST = (
+    Reader(from_episodes, reads=lambda data: isinstance(data, Iterable) and not _is_name(data)),
+    Reader(_minari_id, reads=_is_minari_id, options=("keys",)),
+)

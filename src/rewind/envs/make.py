@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from importlib import import_module
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rewind.data.catalogue import Entry, catalogue, known_entry
 from rewind.errors import UsageError, require, unknown_name
+from rewind.registry import Registry, import_attribute
 
 if TYPE_CHECKING:
     from gymnasium.vector import VectorEnv
@@ -18,6 +19,8 @@ OWN = "rewind/"
 FAST = ("Hopper-v4", "HalfCheetah-v4", "Walker2d-v4")
 # Gymnasium-Robotics' environments that tell it by their names
 ROBOTICS = ("Adroit", "FrankaKitchen", "Fetch", "Hand", "PointMaze_", "AntMaze_")
+# Other packages' environments by id: a Gymnasium environment's class, or a function that makes one
+ENVIRONMENTS: Registry[Callable[..., Any]] = Registry("environment", "rewind.environments", {})
 BROKEN = ("FrankaKitchen", "Fetch", "Hand")  # those that read joints by their names
 
 
@@ -33,7 +36,7 @@ def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) 
     come from `gymnasium.make_vec`.
 
     name: a data set (its environment is meant), or a Gymnasium id: `hopper-medium-v2`, `rewind/AntMaze-umaze-v2`,
-        `AdroitHandPen-v1`, or `package:Own-v0`, where importing the package registers it
+        `AdroitHandPen-v1`; `package:Own-v0`, where importing the package registers it; or one of `ENVIRONMENTS`
     seed: of copy 0; copy i has seed + i. With a seed the environment comes reset
     options: for the environment's constructor
     """
@@ -61,8 +64,7 @@ def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | 
 
         env = Locomotion(name, num_envs, **options)
     else:
-        module, kind = spec.vector_entry_point.split(":")
-        env = getattr(import_module(module), kind)(num_envs, **{**spec.kwargs, **options})
+        env = import_attribute(spec.vector_entry_point)(num_envs, **{**spec.kwargs, **options})
     env.spec = spec
     return env
 
@@ -72,11 +74,13 @@ def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> Vecto
     if name.startswith(ROBOTICS):
         require("mujoco", "robotics")
         gymnasium.register_envs(require("gymnasium_robotics", "robotics"))
+    if ":" not in name and name not in gymnasium.registry and name in ENVIRONMENTS:
+        gymnasium.register(name, entry_point=ENVIRONMENTS[name])
     if ":" not in name and name not in gymnasium.registry:
         raise unknown_name(
             "environment",
             asked,
-            {*gymnasium.registry, *catalogue()},
+            {*gymnasium.registry, *ENVIRONMENTS, *catalogue()},
             where="data sets: rewind data list; environments: gymnasium.pprint_registry()",
         )
     try:

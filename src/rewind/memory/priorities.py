@@ -1,6 +1,7 @@
 """Trajectory priorities: six of quality, six of uncertainty, and how `auto` chooses (section 5 of the paper).
 
-A priority is one function from grouped numbers to one number per trajectory, and one line in `PRIORITIES`.
+A priority is one function from grouped numbers to one number per trajectory, and one line here; or, in another package,
+an entry point of the group "rewind.priorities" (`rewind.registry`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.ragged import Ragged
+from rewind.registry import Registry
 
 Array = NDArray[Any]
 
@@ -67,7 +69,7 @@ class Priority:
         return self.sign * self.metric(numbers)
 
 
-PRIORITIES: dict[str, Priority] = {
+_PAPER = {
     "return": Priority(total),
     "avg_reward": Priority(mean),
     "uqm_reward": Priority(upper_quartile_mean),
@@ -82,7 +84,7 @@ PRIORITIES: dict[str, Priority] = {
     "higher_uqm_unc": Priority(upper_quartile_mean, "uncertainty"),
 }
 
-NAMES = ("uniform", *PRIORITIES, "auto")
+PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _PAPER)
 
 # Rewards are sparse when at least this share of them equals the most frequent value.
 SPARSE_SHARE = 0.95
@@ -125,8 +127,8 @@ def rewards_of(data: Trajectories) -> Ragged:
 def check_priority(priority: object) -> None:
     """A known name, or one finite number per trajectory."""
     if isinstance(priority, str):
-        if priority not in NAMES:
-            raise unknown_name("priority", priority, NAMES)
+        if priority not in ("uniform", "auto") and priority not in PRIORITIES:
+            raise unknown_name("priority", priority, ("uniform", *PRIORITIES, "auto"))
         return
     try:
         array = np.asarray(priority, dtype=np.float64)

@@ -19,7 +19,6 @@ from rewind.memory.sweeps import common_length
 from rewind.table import number, table
 
 SLOTS = 256  # the paper's batch size
-QUALITY = tuple(name for name, priority in PRIORITIES.items() if not priority.dynamic)
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def inspect(data: Trajectories) -> Inspection:
 def quality(data: Trajectories) -> dict[str, Array]:
     """(trajectories,) for each quality metric of the paper."""
     rewards = rewards_of(data)
-    return {name: PRIORITIES[name].values(rewards) for name in QUALITY}
+    return {name: priority.values(rewards) for name, priority in PRIORITIES.items() if not priority.dynamic}
 
 
 def _rewards(rewards: Array) -> Rewards:

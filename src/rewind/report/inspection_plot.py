@@ -12,7 +12,7 @@ from rewind.arrays import Array
 from rewind.data.trajectories import Trajectories
 from rewind.errors import UsageError, require
 from rewind.files import whole_file
-from rewind.report.inspection import QUALITY, Inspection
+from rewind.report.inspection import Inspection
 
 TERMINAL, TIMEOUT = "#2a6f97", "#e09f3e"
 INK = "#333333"
@@ -77,15 +77,16 @@ def _edges(values: Array) -> Array:
 def _heat_map(figure: Any, axes: Any, report: Inspection) -> None:
     """Draw Spearman's rank correlation of each pair of metrics, grey if all values of a metric are equal."""
     correlations = report.rank_correlations
-    grid = np.array([[correlations[one][other] for other in QUALITY] for one in QUALITY], dtype=float)  # None: NaN
+    names = list(correlations)
+    grid = np.array([[correlations[one][other] for other in names] for one in names], dtype=float)  # None: NaN
     colours = require("matplotlib", "plot").colormaps["RdBu"].with_extremes(bad="#dddddd")
     image = axes.imshow(np.ma.masked_invalid(grid), cmap=colours, vmin=-1, vmax=1)
     for row, column in np.ndindex(*grid.shape):
         value = grid[row, column]
         shown = "ties" if np.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00")
         axes.text(column, row, shown, ha="center", va="center", fontsize=9, color="white" if abs(value) > 0.6 else INK)
-    axes.set_xticks(range(len(QUALITY)), QUALITY, rotation=30, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(QUALITY)), QUALITY)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(names)), names)
     axes.set_title("How similarly the metrics rank trajectories")
     axes.spines[:].set_visible(False)
     figure.colorbar(image, ax=axes, label="rank correlation", shrink=0.9)

@@ -4,11 +4,10 @@ from rewind.training.bounds import bound_targets
 from rewind.training.described import engine_run
 from rewind.training.determinism import make_deterministic
 from rewind.training.options import Options, Stopped, Trained
-from rewind.training.spec import SAMPLERS, Run, Sampler, View, make_runs
+from rewind.training.spec import Run, Sampler, View, make_runs
 from rewind.training.train import train
 
 __all__ = [
-    "SAMPLERS",
     "Options",
     "Run",
     "Sampler",

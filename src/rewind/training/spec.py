@@ -20,7 +20,7 @@ from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 Memory = TrajectoryReplay | UniformReplay
 
 REWARDS = ("raw", "minus_one", "return_range")
-SAMPLERS = ("baseline", "tr", "auto", *PRIORITIES)
+OTHERS = ("baseline", "tr", "auto")  # samplers that are no priority
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Sampler:
     stagger: bool = False
 
     def __post_init__(self) -> None:
-        if self.name not in SAMPLERS:
-            raise unknown_name("sampler", self.name, SAMPLERS)
+        if self.name not in OTHERS and self.name not in PRIORITIES:
+            raise unknown_name("sampler", self.name, [*OTHERS, *PRIORITIES])
         self.memory(0)  # refuses what it does not know
 
     def memory(self, seed: int) -> Memory:

@@ -14,9 +14,9 @@ from typing import Any
 from rewind.agents.settings import paper_beta
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError, UsageError, unknown_name
-from rewind.memory import PRIORITIES
 from rewind.run_spec import RunSpec, canonical
 from rewind_lab.paper.datasets import Data, data_names
+from rewind_lab.paper.priorities import PRIORITIES
 from rewind_lab.paper.published import SUITES
 
 ALGORITHMS = ("td3_bc", "iql", "edac", "bc")
