@@ -13,6 +13,8 @@ from lab.tests.paper.small import write_definitions
 
 pytest.importorskip("tyro")
 
+from tests.report.train_folder import write_train_folder
+
 from rewind.cli import main
 from rewind.evaluation.rows import write_jsonl
 from rewind.rebuilt.recipes import find_recipe
@@ -22,7 +24,7 @@ from rewind.report.page import render
 from rewind.report.train_folder import train_rows, train_runs
 from rewind_lab.paper.collect import collect
 
-from .synthetic import rows, write_train_folder
+from .synthetic import rows
 
 PAGE = Path(__file__).parents[3] / "src" / "rewind" / "report" / "page"
 

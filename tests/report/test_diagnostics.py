@@ -9,13 +9,12 @@ import pytest
 pytest.importorskip("tyro")
 
 from tests.report.browser import fits_the_screen
+from tests.report.train_folder import write_train_folder
 
 from rewind.cli import main
 from rewind.evaluation import Diagnostics
 from rewind.report.diagnostics import FIGURES, NO_SCORE
 from rewind.report.train_metrics import POINTS, read_metrics
-
-from .synthetic import write_train_folder
 
 
 def write_unplayed(path, name="mine", critic=True, steps=(10, 20)):
