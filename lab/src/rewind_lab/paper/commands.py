@@ -172,7 +172,7 @@ class PaperCollect:
 class PaperAside(Chosen):
     """Move finished runs to another folder of results, so that they can be trained anew."""
 
-    to: Path = Path("results/aside")
+    to: Path = Path("lab/results/aside")
     """The other folder."""
     kernels: Literal["xla", "fused"] | None = None
     """Only runs whose networks were computed so."""
