@@ -16,15 +16,14 @@ targets are the same under every rule. Merged rows keep their terminals (`inner_
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.checks import CHUNK_ROWS, check_finite, missing_columns, storage_array
-from rewind.data.trajectories import Trajectories
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, storage_array
 from rewind.errors import DataError, unknown_name
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
@@ -164,6 +163,15 @@ def _required(data: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Array
         if len(array) != rows:
             raise DataError(f"{key} has {len(array):,} rows, but rewards has {rows:,}")
     return flat
+
+
+def missing_columns(missing: list[str], present: Iterable[object]) -> DataError:
+    """The error for flat data without some columns."""
+    hint = ""
+    if missing == ["terminals"]:
+        hint = ": terminals are True where an episode really ended (all False if none did), timeouts where it was cut"
+    columns = ", ".join(sorted(map(str, present))) or "nothing"
+    return DataError(f"missing {', '.join(missing)}; the data has: {columns}{hint}")
 
 
 def _flags(value: object, name: str, rows: int) -> Array:

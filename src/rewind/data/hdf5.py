@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import Boundaries, from_d4rl
-from rewind.data.checks import CHUNK_ROWS, missing_columns
-from rewind.data.trajectories import Trajectories
+from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.errors import DataError, require
 from rewind.files import whole_file
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.checks import storage_array
 from rewind.data.episodes import check_keys, flatten
-from rewind.data.trajectories import Trajectories
+from rewind.data.trajectories import Trajectories, storage_array
 from rewind.errors import DataError, MissingExtra, UsageError, require
 
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import Boundaries, from_d4rl
-from rewind.data.checks import check_lengths, missing_columns
-from rewind.data.trajectories import FIELDS, Trajectories
+from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
+from rewind.data.trajectories import FIELDS, Trajectories, check_lengths
 from rewind.errors import DataError, UsageError
 from rewind.files import read_npz, whole_file
 

@@ -45,7 +45,7 @@ class Replay(ABC):
 
     def load_offline_dataset(self, dataset: Any) -> None:
         """Load a data set: a D4RL-style dict, Trajectories, a list of episodes, a path, or a name."""
-        data = load(dataset)
+        data = dataset if isinstance(dataset, Trajectories) else load(dataset)
         check_playable(data.transitions)
         store = Store(data, self._capacity)
         self._prepare(data, store)
