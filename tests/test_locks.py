@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("filelock")
 
 from rewind.errors import UsageError
-from rewind.locks import only_one
+from rewind.files import only_one
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from rewind.locks import only_one
+from rewind.files import only_one
 with only_one(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(float(sys.argv[2]))

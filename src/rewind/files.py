@@ -1,9 +1,11 @@
-"""Write files atomically; read and write JSON; read `.npz` files."""
+"""Write files atomically, one process at a time; read and write JSON; read `.npz` files."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError, require
 
 
 @contextmanager
@@ -41,6 +43,31 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
             return {name: archive[name] for name in archive.files}
     except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
         raise DataError(f"{path} is not a readable .npz file: {error}") from error
+
+
+@contextmanager
+def only_one(target: Path, busy: str = "") -> Iterator[None]:
+    """Hold the lock of `target`, a hidden file beside it.
+
+    busy: the error while another process holds it; without one, wait for that process
+    """
+    filelock = require("filelock", "hdf5")
+    lock = filelock.FileLock(target.with_name(f".{target.name}.lock"), fallback_to_soft=False)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        if busy:
+            raise UsageError(busy) from None
+        print(f"waiting for another process that is getting {target.name}", file=sys.stderr)
+        lock.acquire()
+    except OSError as error:
+        # Some cluster file systems have no locks. A file that stands for a lock would outlive a killed process there.
+        if error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def write_json(path: str | os.PathLike[str], figures: Any) -> None:

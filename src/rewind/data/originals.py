@@ -20,8 +20,7 @@ from typing import Any
 
 from rewind.data.catalogue import Entry, entry
 from rewind.errors import DataError, DownloadError, UsageError
-from rewind.files import whole_file
-from rewind.locks import only_one
+from rewind.files import only_one, whole_file
 from rewind.progress import Progress, bytes_bar
 
 

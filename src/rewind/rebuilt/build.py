@@ -24,8 +24,7 @@ import numpy as np
 
 from rewind.data import Trajectories, load_npz, save_npz
 from rewind.errors import CacheError, DataError, RewindError, UsageError
-from rewind.files import write_json
-from rewind.locks import only_one
+from rewind.files import only_one, write_json
 from rewind.processes import Answer, Processes, available_cores
 from rewind.progress import steps_bar
 from rewind.rebuilt.collect import Episodes, join, to_trajectories

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rewind.errors import DataError
 from rewind.evaluation.rows import Row, read_jsonl, write_jsonl
-from rewind.locks import only_one
+from rewind.files import only_one
 from rewind_lab.paper.index import index_of, write_index
 from rewind_lab.paper.results import group_files, read_rows, unique, write_parquet
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from rewind.files import read_json, write_json
-from rewind.locks import only_one
+from rewind.files import only_one, read_json, write_json
 from rewind.run_spec import RunSpec, from_record, group_name
 
 TRAINED = "trained.json"
