@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rewind.agents import AGENTS, Batch
+from rewind.agents import AGENTS, Transitions
 
 OBSERVATION, ACTION, ROWS = 5, 3, 32
 LIMIT = 1.5  # max_action: not 1, so that a forgotten one shows
@@ -67,7 +67,7 @@ def batch_of(agent, seed=0):
     random = np.random.default_rng(seed)
     lead = (agent.period, ROWS)
     observations, next_observations = random.normal(size=(2, *lead, OBSERVATION)).astype(np.float32)
-    return Batch(
+    return Transitions(
         observations=observations,
         actions=random.uniform(-LIMIT, LIMIT, (*lead, ACTION)).astype(np.float32),
         rewards=random.normal(size=lead).astype(np.float32),

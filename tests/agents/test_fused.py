@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rewind.agents import Batch, fused
+from rewind.agents import Transitions, fused
 from rewind.agents.iql import IQL
 from rewind.agents.networks import MLP, fused_networks
 from rewind.agents.td3_bc import TD3BC
@@ -103,7 +103,7 @@ def test_an_update_is_the_same(kind: Any) -> None:
     agent = kind(5, 3, hidden=(64, 64))
     lead = (agent.period, 128)
     parts = [rng.uniform(-1, 1, (*lead, *size)).astype(np.float32) for size in ((5,), (3,), (), (5,))]
-    batch = Batch(*map(jnp.asarray, parts), jnp.zeros(lead, bool), jnp.ones(lead, bool))
+    batch = Transitions(*map(jnp.asarray, parts), jnp.zeros(lead, bool), jnp.ones(lead, bool))
     results = []
     for wanted in (True, False):
         with fused_networks(wanted):

@@ -10,7 +10,7 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
 pytest.importorskip("mujoco")
 
-from rewind.agents.agent import Batch
+from rewind.agents.agent import Transitions
 from rewind.agents.edac import EDAC
 from rewind.agents.networks import MLP
 from rewind.errors import DataError, UsageError
@@ -27,7 +27,7 @@ TINY = {"seeds": (0, 7), "copies": 4, "rounds": 4, "random": 64, "batch_size": 1
 
 def random_batch(stream, rows=16):
     draw_ = stream.standard_normal
-    return Batch(
+    return Transitions(
         *(jax.numpy.asarray(array, jax.numpy.float32) for array in (
             draw_((1, rows, 5)), np.tanh(draw_((1, rows, 2))), draw_((1, rows)), draw_((1, rows, 5)))),
         jax.numpy.asarray(stream.random((1, rows)) < 0.1), jax.numpy.ones((1, rows), bool),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rewind.registry import Registry, import_attribute
 
 if TYPE_CHECKING:
-    from rewind.agents.agent import Agent, Batch, number, shape
+    from rewind.agents.agent import Agent, Transitions, number, shape
     from rewind.agents.bc import BC
     from rewind.agents.edac import EDAC
     from rewind.agents.iql import IQL
@@ -26,7 +26,7 @@ AGENTS: "Registry[type[Agent[Any]]]" = Registry(
     extra="train",
 )
 
-__all__ = ["AGENTS", "BC", "EDAC", "IQL", "TD3BC", "Agent", "Batch", "number", "shape"]
+__all__ = ["AGENTS", "BC", "EDAC", "IQL", "TD3BC", "Agent", "Transitions", "number", "shape"]
 
 
 def __getattr__(name: str) -> Any:

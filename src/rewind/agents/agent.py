@@ -17,7 +17,7 @@ An agent remembers nothing: `init` makes a state, `update` makes the next one. Y
         beta: Scalar = number(1.0)
 
         def init(self, key: Array, batch_size: int) -> ClonedState: ...
-        def update(self, state: ClonedState, batch: Batch) -> tuple[ClonedState, Metrics, Array]: ...
+        def update(self, state: ClonedState, batch: Transitions) -> tuple[ClonedState, Metrics, Array]: ...
         def q_values(self, state: ClonedState, observations: Array, actions: Array) -> Array: ...
         def policy(self, state: ClonedState) -> MLP: ...
 
@@ -47,7 +47,7 @@ State = TypeVar("State")
 LOW, HIGH = "target_low", "target_high"
 
 
-class Batch(NamedTuple):
+class Transitions(NamedTuple):
     """`period` consecutive batches of a plan; down a column, a slot walks back through a trajectory:
 
     row     observations  actions  rewards  next_observations  fresh
@@ -63,12 +63,12 @@ class Batch(NamedTuple):
     terminals: Array  # (period, batch) bool: no bootstrap
     fresh: Array  # (period, batch) bool: nothing carried
 
-    def split(self, period: int) -> list[Batch]:
+    def split(self, period: int) -> list[Transitions]:
         """The batches one by one, without the leading axis."""
         given = len(self.rewards)
         if given != period:
             raise UsageError(f"the batch has a leading axis of {given}; this agent takes {period} batches per update")
-        return [Batch(*(field[index] for field in self)) for index in range(period)]
+        return [Transitions(*(field[index] for field in self)) for index in range(period)]
 
 
 def shape(default: Any = ...) -> Any:
@@ -110,7 +110,7 @@ class Agent(eqx.Module, Generic[State]):
         """The state before the first update. batch_size: the number of slots."""
 
     @abstractmethod
-    def update(self, state: State, batch: Batch) -> tuple[State, Metrics, Array]:
+    def update(self, state: State, batch: Transitions) -> tuple[State, Metrics, Array]:
         """Learn from `period` batches.
 
         returns: the next state; scalars to log; (period, batch) the standard deviation over the online

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Agent, Batch, Metrics, number, shape
+from rewind.agents.agent import Agent, Metrics, Transitions, number, shape
 from rewind.agents.networks import MLP, Array, Learner, Scalar, learner, step
 
 
@@ -31,14 +31,14 @@ class BC(Agent[BCState]):
     def init(self, key: Array, batch_size: int) -> BCState:
         return BCState(learner(MLP(key, [self.observation_size, *self.hidden, self.action_size])))
 
-    def update(self, state: BCState, batch: Batch) -> tuple[BCState, Metrics, Array]:
+    def update(self, state: BCState, batch: Transitions) -> tuple[BCState, Metrics, Array]:
         no_critics = jnp.zeros_like(batch.rewards)
         (batch,) = batch.split(self.period)
         actor_loss, gradients = jax.value_and_grad(self.actor_loss)(state.actor.params, batch)
         actor = step(state.actor, gradients, self.actor_rate)
         return BCState(actor), {"actor_loss": actor_loss}, no_critics
 
-    def actor_loss(self, actor: MLP, batch: Batch) -> Array:
+    def actor_loss(self, actor: MLP, batch: Transitions) -> Array:
         return ((self.act(actor, batch.observations) - batch.actions) ** 2).mean()
 
     def policy(self, state: BCState) -> MLP:

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Agent, Batch, Metrics, number, shape
+from rewind.agents.agent import Agent, Metrics, Transitions, number, shape
 from rewind.agents.networks import (
     MLP,
     Array,
@@ -67,7 +67,7 @@ class EDAC(Agent[EDACState]):
         carry, log_alpha = jnp.zeros(batch_size), jnp.zeros(())
         return EDACState(learner(actor), learner(critics), learner(log_alpha), copy(critics), carry, key)
 
-    def update(self, state: EDACState, batch: Batch) -> tuple[EDACState, Metrics, Array]:
+    def update(self, state: EDACState, batch: Transitions) -> tuple[EDACState, Metrics, Array]:
         key, noise = draw_noise(state.key, (2, *batch.actions.shape[1:]))  # one draw for s, one for s'
         (batch,) = batch.split(self.period)
 
@@ -102,14 +102,14 @@ class EDAC(Agent[EDACState]):
         return EDACState(actor, critics, log_alpha, target_critics, carry, key), metrics, q.std(0)[None]
 
     def bootstrap(
-        self, actor: TanhGaussianPolicy, target_critics: MLP, batch: Batch, noise: Array, alpha: Array
+        self, actor: TanhGaussianPolicy, target_critics: MLP, batch: Transitions, noise: Array, alpha: Array
     ) -> Array:
         """(batch,): the smallest target Q at a drawn action, with the entropy bonus."""
         actions, log_prob = actor.sample(batch.next_observations, noise)
         q = value(target_critics, batch.next_observations, actions * self.max_action)
         return q.min(0) - alpha * log_prob
 
-    def critic_loss(self, critics: MLP, batch: Batch, target: Array) -> tuple[Array, tuple[Array, Array]]:
+    def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, tuple[Array, Array]]:
         q, slope = _value_and_slope(critics, batch.observations, batch.actions)
         # The small number is inside the root, so that a critic that is flat in the action gives no NaN.
         direction = slope * jax.lax.rsqrt((slope**2).sum(-1, keepdims=True) + 1e-20)
@@ -118,7 +118,9 @@ class EDAC(Agent[EDACState]):
         diversity = pairs.mean() / max(self.ensemble - 1, 1)
         return ((q - target) ** 2).mean(1).sum() + self.eta * diversity, (q, diversity)
 
-    def actor_loss(self, actor: TanhGaussianPolicy, critics: MLP, batch: Batch, noise: Array, alpha: Array) -> Array:
+    def actor_loss(
+        self, actor: TanhGaussianPolicy, critics: MLP, batch: Transitions, noise: Array, alpha: Array
+    ) -> Array:
         actions, log_prob = actor.sample(batch.observations, noise)
         q = value(critics, batch.observations, actions * self.max_action).min(0)
         return (alpha * log_prob - q).mean()

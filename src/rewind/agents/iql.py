@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Agent, Batch, Metrics, number, shape
+from rewind.agents.agent import Agent, Metrics, Transitions, number, shape
 from rewind.agents.networks import MLP, Array, GaussianPolicy, Learner, Scalar, copy, follow, learner, step, value
 from rewind.targets import weighted_target
 
@@ -59,7 +59,7 @@ class IQL(Agent[IQLState]):
         carry = jnp.zeros(batch_size)
         return IQLState(learner(actor), learner(critics), learner(values), copy(critics), carry)
 
-    def update(self, state: IQLState, batch: Batch) -> tuple[IQLState, Metrics, Array]:
+    def update(self, state: IQLState, batch: Transitions) -> tuple[IQLState, Metrics, Array]:
         (batch,) = batch.split(self.period)
         target, carry = weighted_target(
             state.carry,
@@ -97,20 +97,20 @@ class IQL(Agent[IQLState]):
         target_critics = follow(state.target_critics, critics.params, self.target_rate)
         return IQLState(actor, critics, values, target_critics, carry), metrics, q.std(0)[None]
 
-    def bootstrap(self, state: IQLState, batch: Batch) -> Array:
+    def bootstrap(self, state: IQLState, batch: Transitions) -> Array:
         """(batch,): V(s')"""
         return state.value.params(batch.next_observations)[:, 0]
 
-    def value_loss(self, values: MLP, batch: Batch, target_q: Array) -> tuple[Array, Array]:
+    def value_loss(self, values: MLP, batch: Transitions, target_q: Array) -> tuple[Array, Array]:
         advantage = target_q - values(batch.observations)[:, 0]
         weight = jnp.where(advantage < 0, 1 - self.expectile, self.expectile)
         return (weight * advantage**2).mean(), advantage
 
-    def critic_loss(self, critics: MLP, batch: Batch, target: Array) -> tuple[Array, Array]:
+    def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, Array]:
         q = value(critics, batch.observations, batch.actions)  # (2, batch)
         return ((q - target) ** 2).mean(), q
 
-    def actor_loss(self, actor: GaussianPolicy, batch: Batch, advantage: Array) -> Array:
+    def actor_loss(self, actor: GaussianPolicy, batch: Transitions, advantage: Array) -> Array:
         weight = jnp.minimum(jnp.exp(self.temperature * advantage), 100.0)
         return -(weight * actor.log_prob(batch.observations, batch.actions / self.max_action)).mean()
 

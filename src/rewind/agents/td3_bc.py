@@ -16,7 +16,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from rewind.agents.agent import Agent, Batch, Metrics, number, shape
+from rewind.agents.agent import Agent, Metrics, Transitions, number, shape
 from rewind.agents.networks import MLP, Array, Learner, Scalar, copy, draw_noise, follow, learner, step, value
 from rewind.targets import weighted_target
 
@@ -55,7 +55,7 @@ class TD3BC(Agent[TD3BCState]):
         carry = jnp.zeros(batch_size)
         return TD3BCState(learner(actor), learner(critics), copy(actor), copy(critics), carry, key)
 
-    def update(self, state: TD3BCState, batch: Batch) -> tuple[TD3BCState, Metrics, Array]:
+    def update(self, state: TD3BCState, batch: Transitions) -> tuple[TD3BCState, Metrics, Array]:
         key, noise = draw_noise(state.key, batch.actions.shape)
         bootstraps = self.bootstrap(state, batch, noise)
 
@@ -88,7 +88,7 @@ class TD3BC(Agent[TD3BCState]):
         target_critics = follow(state.target_critics, critics.params, self.target_rate)
         return TD3BCState(actor, critics, target_actor, target_critics, carry, key), metrics, q.std(1)
 
-    def bootstrap(self, state: TD3BCState, batch: Batch, noise: Array) -> Array:
+    def bootstrap(self, state: TD3BCState, batch: Transitions, noise: Array) -> Array:
         """(period, batch): the smaller target Q at the smoothed target action."""
         observations = batch.next_observations.reshape(-1, self.observation_size)
         noise = jnp.clip(self.policy_noise * noise, -self.noise_clip, self.noise_clip)
@@ -96,11 +96,11 @@ class TD3BC(Agent[TD3BCState]):
         actions = jnp.clip(policy + noise.reshape(policy.shape), -1.0, 1.0) * self.max_action
         return value(state.target_critics, observations, actions).min(0).reshape(batch.rewards.shape)
 
-    def critic_loss(self, critics: MLP, batch: Batch, target: Array) -> tuple[Array, Array]:
+    def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, Array]:
         q = value(critics, batch.observations, batch.actions)  # (2, batch)
         return ((q - target) ** 2).mean(1).sum(), q
 
-    def actor_loss(self, actor: MLP, critics: MLP, batch: Batch) -> Array:
+    def actor_loss(self, actor: MLP, critics: MLP, batch: Transitions) -> Array:
         actions = self.act(actor, batch.observations)
         q = value(jax.tree.map(lambda leaf: leaf[0], critics), batch.observations, actions)
         weight = self.alpha / jax.lax.stop_gradient(jnp.abs(q).mean())

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents import Batch
+from rewind.agents import Transitions
 from rewind.data import Trajectories
 
 ROWS_AT_A_TIME = 65_536
@@ -48,12 +48,12 @@ class Table(NamedTuple):
 
     rows: jax.Array  # (rows, 2 * observation + action + 2)
 
-    def batch(self, indices: jax.Array, fresh: jax.Array, observation: int, action: int) -> Batch:
+    def batch(self, indices: jax.Array, fresh: jax.Array, observation: int, action: int) -> Transitions:
         """The transitions at `indices`, of any shape."""
         found = self.rows[indices]
         ends = np.cumsum([observation, observation, action])
         observations, successors, actions, rest = jnp.split(found, ends, axis=-1)
-        return Batch(observations, actions, rest[..., 0], successors, rest[..., 1] > 0.5, fresh)
+        return Transitions(observations, actions, rest[..., 0], successors, rest[..., 1] > 0.5, fresh)
 
 
 def make_table(sources: Sequence[Source]) -> Table:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents.agent import Batch, shape
+from rewind.agents.agent import Transitions, shape
 from rewind.agents.edac import EDAC
 from rewind.agents.networks import MLP, Array, value
 
@@ -26,7 +26,7 @@ class SAC(EDAC):
     hidden: tuple[int, ...] = shape((256, 256))
     ensemble: int = shape(2)
 
-    def critic_loss(self, critics: MLP, batch: Batch, target: Array) -> tuple[Array, tuple[Array, Array]]:
+    def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, tuple[Array, Array]]:
         q = value(critics, batch.observations, batch.actions)
         return ((q - target) ** 2).mean(1).sum(), (q, jnp.zeros(()))
 
@@ -67,14 +67,14 @@ def insert(ring: Ring, rows: Array) -> Ring:
     return Ring(kept, (ring.position + count) % capacity, jnp.minimum(ring.size + count, capacity))
 
 
-def unpack(agent: SAC, rows: Array) -> Batch:
+def unpack(agent: SAC, rows: Array) -> Transitions:
     """(..., width) -> the fields of a batch."""
     seen, done = agent.observation_size, agent.action_size
     observations, actions, following, rewards, terminals = jnp.split(
         rows, [seen, seen + done, 2 * seen + done, 2 * seen + done + 1], axis=-1
     )
     fresh = jnp.ones(rows.shape[:-1], bool)
-    return Batch(observations, actions, rewards[..., 0], following, terminals[..., 0] > 0.5, fresh)
+    return Transitions(observations, actions, rewards[..., 0], following, terminals[..., 0] > 0.5, fresh)
 
 
 def learn(
