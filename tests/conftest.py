@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import tempfile
-from types import SimpleNamespace
 
 import pytest
 
@@ -24,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.fixture
 def beside(monkeypatch):
     """As if the engine were on a GPU: evaluations go to their thread."""
-    monkeypatch.setattr("rewind.training.evaluations.current_device", lambda: SimpleNamespace(platform="gpu"))
+    monkeypatch.setattr("rewind.evaluation.scoring.Scorer.beside", True)
 
 
 @pytest.fixture(scope="module")

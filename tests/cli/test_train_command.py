@@ -105,7 +105,7 @@ def test_training_in_a_maze_is_scored_resumed_and_its_policy_used(points, tmp_pa
 
     error = fails(capsys, *arguments, "--steps", "60", "--resume", "--set", "alpha=1")
     assert "holds another configuration: runs[0].agent.alpha: was 2.5, is 1.0" in error
-    assert "go on with it" in fails(capsys, *arguments, "--steps", "60")
+    assert "resume it" in fails(capsys, *arguments, "--steps", "60")
     assert "is at step 60 already" in fails(capsys, *arguments, "--steps", "40", "--resume")
 
 
@@ -118,16 +118,16 @@ def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path)
 
 
 def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypatch):
-    played = Scorer._figures
+    evaluate = Scorer.evaluate
 
     def interrupted(*arguments):
         os.kill(os.getpid(), signal.SIGINT)
-        return played(*arguments)
+        return evaluate(*arguments)
 
     arguments = ["--dataset", points, "--algorithm", "bc", "--out", tmp_path, "--episodes", "1", *TINY]
     arguments += ["--evaluate-every", "20"]
     with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
-        patch.setattr(Scorer, "_figures", interrupted)
+        patch.setattr(Scorer, "evaluate", interrupted)
         run(*arguments, "--steps", "40")
     assert stop.value.code == 130
     assert "stopped at step 20 of 40" in capsys.readouterr().err
@@ -208,7 +208,7 @@ def test_a_folder_where_training_could_not_begin_is_as_good_as_new(points, tmp_p
     arguments = ["--dataset", points, "--out", tmp_path, "--env", "none", "--steps", "4", *TINY]
     assert "block is 7; expected a multiple" in fails(capsys, *arguments, "--block", "7")
     run(*arguments)
-    assert "go on with it" in fails(capsys, *arguments)
+    assert "resume it" in fails(capsys, *arguments)
 
 
 def test_a_folder_that_cannot_be_is_one_line(points, tmp_path, capsys):

@@ -9,7 +9,7 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 
 from rewind.data.catalogue import normalised_score
-from rewind.errors import UsageError
+from rewind.errors import Abandoned, UsageError
 from rewind.evaluation import Evaluator, evaluate, evaluation_steps, paper_score
 from rewind.evaluation.evaluate import Evaluation, episode_seeds
 
@@ -82,6 +82,14 @@ def test_an_episodes_seed_does_not_depend_on_how_many_there_are():
     assert len(np.unique(many)) == many.size
     own = episode_seeds([8, 9], 2, 5)
     np.testing.assert_array_equal(episode_seeds([9], 1, 5), own[1:])
+
+
+def test_episodes_end_at_the_next_step_once_nobody_waits_for_them():
+    asked = iter([False, False, True])
+    acted = []
+    with pytest.raises(Abandoned):
+        Evaluator("Pendulum-v1", 1, 1)(lambda states: acted.append(0) or np.zeros((1, 1, 1)), stop=lambda: next(asked))
+    assert len(acted) == 2
 
 
 def test_copies_with_simulators_of_their_own_are_played_in_parts(monkeypatch):

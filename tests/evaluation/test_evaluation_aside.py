@@ -20,14 +20,15 @@ gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("mujoco")
 
 from rewind.agents.td3_bc import TD3BC
-from rewind.errors import DataError, UsageError
-from rewind.evaluation.scoring import Scorer, Telling, acting, networks_of
+from rewind.errors import Abandoned, DataError, UsageError
+from rewind.evaluation.scoring import Scorer, acting, networks_of, say_scores
 from rewind.rebuilt.point import wander
 from rewind.training import Stopped, make_runs, train
-from rewind.training.course import Course
-from rewind.training.evaluations import Evaluations, kept_in
+from rewind.training.evaluations import kept_in
 from rewind.training.group import Group
+from rewind.training.journal import Journal
 from rewind.training.log import JsonLines
+from rewind.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -52,11 +53,14 @@ def scores(trained):
     return [(r["step"], r["length"], r["score"]) for result in trained for r in result.records if "score" in r]
 
 
-def test_beside_the_training_is_the_same_as_in_between(data, beside, monkeypatch):
+def test_beside_the_training_is_the_same_as_in_between(data, beside, monkeypatch, capsys):
     between = scores(train(data, runs_of(data), scorer(), **QUIET))
     assert [step for step, _, _ in between] == [20, 40, 60] * 2
     monkeypatch.undo()
-    assert np.allclose(scores(train(data, runs_of(data), Telling(scorer(), ["a", "b"]), **QUIET)), between, atol=1e-4)
+    again = train(data, runs_of(data), scorer(), on_evaluation=say_scores(["a", "b"]), **QUIET)
+    assert np.allclose(scores(again), between, atol=1e-4)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines] == [["step", str(step), "a"] for step in (20, 40, 60)]
 
 
 @pytest.mark.parametrize("algorithm", ["td3_bc", "iql", "edac"])
@@ -94,16 +98,21 @@ def test_each_run_plays_in_its_own_environment(data, mixed, monkeypatch):
     judge = Scorer(["here", "there", "here", "there"], 2)
     played = []
 
-    def play(environment, act, seeds):
+    def play(environment, act, seeds, stop):
         played.append((environment, len(seeds)))
         return {"score": np.array(seeds) % 1000 + (0.5 if environment == "there" else 0.0)}
 
     monkeypatch.setattr(judge, "_play", play)
     group = Group(data, mixed, range(4), 8)
-    for figures in (judge(group, 20), judge.play(judge.order(group, 20))):
+    for portable in (False, True):
+        monkeypatch.setattr(Scorer, "beside", portable)
+        request = judge.request(group, 20)
+        assert request.portable is portable
+        monkeypatch.setattr(Scorer, "beside", False)  # no process of its own
+        figures = judge.evaluate(request)
         np.testing.assert_array_equal(figures["score"], figures["evaluation_seed"] % 1000 + [0, 0.5, 0, 0.5])
     assert played == [("here", 2), ("there", 2)] * 2
-    judge(Group(data, mixed[1:2], [1], 8), 20)  # by its number, whatever group it is in
+    judge.evaluate(judge.request(Group(data, mixed[1:2], [1], 8), 20))  # by its number, whatever group it is in
     assert played[-1] == ("there", 1)
 
 
@@ -115,14 +124,12 @@ def test_a_policy_that_acts_in_its_own_way_is_evaluated_in_place(data, beside):
     (run,) = make_runs(data, "td3_bc", hidden=(8, 8))
     agent = Shy(**{name: getattr(run.agent, name) for name in ("observation_size", "action_size", "hidden")})
     group = Group(data, [replace(run, agent=agent)], range(1), 8)
-    assert networks_of(group) is None and scorer().order(group, 20) is None
-    evaluations = Evaluations(scorer(), True, None)
-    evaluations.begin(group)
-    assert not evaluations.left
-    logged = []
-    assert evaluations.log({0: "x"}, logged.extend) == 0
-    expected = {name: values[0] for name, values in scorer()(group, 0).items()}
-    assert logged == [{"run": 0, "name": "x", "step": 0} | expected]
+    assert networks_of(group) is None and not scorer().request(group, 20).portable
+    journal = Journal({0: "x"}, scorer(), None, 0)
+    journal.evaluate(group)
+    assert journal.poll() == 0
+    expected = {name: values[0] for name, values in scorer().evaluate(scorer().request(group, 0)).items()}
+    assert journal.records == {0: [{"run": 0, "name": "x", "step": 0} | expected]}
 
 
 def test_an_environment_that_only_this_process_knows_is_played_here(data, beside, capfd):
@@ -134,21 +141,24 @@ def test_an_environment_that_only_this_process_knows_is_played_here(data, beside
         del gymnasium.registry["OnlyHere-v0"]
     assert [step for step, _, _ in scores(trained)] == [20, 40, 60] * 2
     said = capfd.readouterr().out
-    assert said.count("played in this process") == 1 and "OnlyHere-v0" in said
+    assert said.count("evaluating in this process") == 1 and "OnlyHere-v0" in said
 
 
 def test_a_player_that_is_gone_is_replaced_by_this_process(data, beside, capfd):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
-    expected = judge.play(judge.order(group, 20))
+    expected = judge.evaluate(judge.request(group, 20))
     judge._process._process.kill()
-    again = judge.play(judge.order(group, 20))
+    again = judge.evaluate(judge.request(group, 20))
     np.testing.assert_equal(again, expected)
-    assert "played in this process: the process rewind.evaluation.player ended with status -9" in capfd.readouterr().out
+    assert (
+        "evaluating in this process: the process rewind.evaluation.player ended with status -9"
+        in capfd.readouterr().out
+    )
 
 
 def test_a_player_ends_with_whoever_asked_it(data, beside):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
-    judge.play(judge.order(group, 20))
+    judge.evaluate(judge.request(group, 20))
     process = judge._process._process
     assert process.poll() is None
     del judge
@@ -160,14 +170,14 @@ def test_training_goes_on_while_an_evaluation_waits(data, beside):
     second = threading.Event()
 
     class Slow(Scorer):
-        def order(self, group, step):
+        def request(self, group, step):
             if step == 40:
                 second.set()
-            return super().order(group, step)
+            return super().request(group, step)
 
-        def play(self, order):
+        def evaluate(self, request, stop):
             assert second.wait(60)
-            return super().play(order)
+            return super().evaluate(request, stop)
 
     trained = train(data, runs_of(data), Slow("rewind/PointMaze-umaze-v0", 2), **QUIET)
     assert [step for step, _, _ in scores(trained)] == [20, 40, 60] * 2
@@ -175,7 +185,7 @@ def test_training_goes_on_while_an_evaluation_waits(data, beside):
 
 def test_what_an_evaluation_raises_ends_the_training(data, beside):
     class Broken(Scorer):
-        def play(self, order):
+        def evaluate(self, request, stop):
             raise RuntimeError("no simulator")
 
     with pytest.raises(RuntimeError, match="no simulator"):
@@ -183,16 +193,17 @@ def test_what_an_evaluation_raises_ends_the_training(data, beside):
 
 
 class Endless(Scorer):
-    """Nobody comes back from its simulator; it can be told to raise signals from there."""
+    """Nobody comes back from its simulator, unless it is abandoned; it can be told to raise signals from there."""
 
-    signals = 0
+    signals, deaf = 0, False
 
-    def play(self, order):
+    def evaluate(self, request, stop):
         for _ in range(self.signals):
             time.sleep(0.5)
             os.kill(os.getpid(), signal.SIGINT)
-        while True:
+        while self.deaf or not stop():
             time.sleep(0.01)
+        raise Abandoned
 
 
 def endless():
@@ -213,7 +224,7 @@ def test_whoever_stops_does_not_wait_for_evaluations_and_they_are_played_when_it
         train(data, runs_of(data), endless(), out=tmp_path, stop=stopping(2), **QUIET)
     folder = tmp_path / "group-0"
     assert [step for step, _ in kept_in(folder)] == [20, 40]
-    monkeypatch.setattr("rewind.training.evaluations.current_device", lambda: SimpleNamespace(platform=there))
+    monkeypatch.setattr(Scorer, "beside", there == "gpu")
     resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
     whole = train(data, runs_of(data), scorer(), **QUIET)
     np.testing.assert_allclose(sorted(scores(resumed)), sorted(scores(whole)), atol=1e-4)
@@ -222,16 +233,18 @@ def test_whoever_stops_does_not_wait_for_evaluations_and_they_are_played_when_it
     assert sorted(line["step"] for line in lines if "score" in line) == [20, 20, 40, 40, 60, 60]
 
 
-def test_an_evaluation_after_the_checkpoint_or_in_the_log_is_not_played_twice(data, tmp_path):
+def test_an_evaluation_after_the_checkpoint_or_in_the_log_is_not_played_twice(data, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Scorer, "beside", True)
+        request = scorer().request(Group(data, runs_of(data), range(2), 8), 20)
     with pytest.raises(Stopped):
         train(data, runs_of(data), scorer(), out=tmp_path, stop=stopping(2), **QUIET)
     folder = tmp_path / "group-0"
-    order = scorer().order(Group(data, runs_of(data), range(2), 8), 20)
     logged = {
         json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines() if "score" in line
     }
     for step in (*logged, 60):  # killed before the file went; and beyond the checkpoint
-        np.savez(folder / f"evaluation-{step:012d}.npz", **order)
+        np.savez(folder / f"evaluation-{step:012d}.npz", **request.arrays)
     resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
     assert sorted(step for step, _, _ in scores(resumed)) == [20, 20, 40, 40, 60, 60]
     np.testing.assert_allclose(sorted(scores(resumed)), sorted(scores(train(data, runs_of(data), scorer(), **QUIET))))
@@ -294,7 +307,7 @@ def test_an_evaluation_that_could_not_be_logged_stays_kept(data, beside, tmp_pat
 
 def test_a_signal_ends_the_wait_for_the_last_evaluations(data, beside, tmp_path, monkeypatch):
     monkeypatch.setattr(Endless, "signals", 1)
-    with pytest.raises(Stopped, match="while the last evaluations were played"):
+    with pytest.raises(Stopped, match="while the last evaluations were under way"):
         train(data, runs_of(data), endless(), out=tmp_path, **{**QUIET, "evaluate_at": ()})
     resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **{**QUIET, "evaluate_at": ()})
     assert [step for step, _, _ in scores(resumed)] == [60, 60]
@@ -302,12 +315,10 @@ def test_a_signal_ends_the_wait_for_the_last_evaluations(data, beside, tmp_path,
 
 PROGRAM = """
 import sys
-from types import SimpleNamespace
-from rewind.training import evaluations, train
+from rewind.training import train
 from tests.evaluation.test_evaluation_aside import QUIET, Endless, endless, runs_of, wander
 
-evaluations.current_device = lambda: SimpleNamespace(platform="gpu")
-Endless.signals = 2
+Endless.beside, Endless.signals, Endless.deaf = True, 2, True
 data = wander("umaze", 20, horizon=30)
 train(data, runs_of(data), endless(), **{**QUIET, "evaluate_at": ()})
 """
@@ -327,10 +338,10 @@ def test_a_second_ctrl_c_does_not_wait_for_an_evaluation_that_is_not_kept():
     [("x", False, 1.5, True), ("x", True, 1.5, False), ("x", True, 2.5, True), (None, True, 2.5, False)],
 )
 def test_a_checkpoint_is_put_off_while_an_evaluation_would_be_lost(folder, unkept, minutes, due):
-    course = SimpleNamespace(
+    trainer = SimpleNamespace(
         options=SimpleNamespace(checkpoint_minutes=1.0),
         folder=folder,
-        evaluations=SimpleNamespace(unkept=unkept),
+        journal=SimpleNamespace(unkept=unkept),
         _saved_at=time.monotonic() - 60 * minutes,
     )
-    assert Course._checkpoint_due(course) is due
+    assert Trainer._checkpoint_due(trainer) is due

@@ -126,7 +126,7 @@ def test_another_configuration_is_refused_with_the_difference(tmp_path):
     go(tmp_path / "run", steps=20)
     with pytest.raises(UsageError, match=r"batch_size: was 8, is 16"):
         go(tmp_path / "run", steps=20, batch_size=16, resume=True)
-    with pytest.raises(UsageError, match="go on with it"):
+    with pytest.raises(UsageError, match="resume it"):
         go(tmp_path / "run", steps=20)
 
 

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +16,14 @@ for package in ("jax", "equinox", "optax", "gymnasium", "tyro"):
 from lab.tests.paper.small import STEPS, figures, options
 
 from rewind.cli import main
-from rewind.errors import RewindError
+from rewind.errors import Abandoned, RewindError
 from rewind.evaluation.rows import read_jsonl
 from rewind.training.evaluations import kept_in
 from rewind_lab.paper import job
-from rewind_lab.paper.ahead import GroupAhead
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner
+from rewind_lab.paper.trained import TrainedGroup
 from rewind_lab.paper.work import begun, is_trained, work_folder
 
 OPTIONS = options()
@@ -35,15 +36,15 @@ def test_the_next_group_is_trained_while_the_last_evaluations_of_one_are_played(
     second_began, order = threading.Event(), []
 
     class Patient(job.Scorer):
-        def order(self, group, step):
+        def request(self, group, step):
             if order.count(STEPS):
                 second_began.set()
             order.append(step)
-            return super().order(group, step)
+            return super().request(group, step)
 
-        def play(self, order):
-            assert order["step"] < STEPS or second_began.wait(60)
-            return super().play(order)
+        def evaluate(self, request, stop):
+            assert request.step < STEPS or second_began.wait(60)
+            return super().evaluate(request, stop)
 
     monkeypatch.setattr(job, "Scorer", Patient)
     Runner(tmp_path, runs, Deadline(), OPTIONS).run()
@@ -54,8 +55,12 @@ def test_the_next_group_is_trained_while_the_last_evaluations_of_one_are_played(
 class Endless(job.Scorer):
     """Nobody comes back from its last evaluation."""
 
-    def play(self, order):
-        return super().play(order) if order["step"] < STEPS else threading.Event().wait(60)
+    def evaluate(self, request, stop):
+        while request.step == STEPS:
+            time.sleep(0.01)
+            if stop():
+                raise Abandoned
+        return super().evaluate(request, stop)
 
 
 @pytest.fixture
@@ -64,7 +69,7 @@ def left(tmp_path, runs, beside, monkeypatch, capsys):
 
     with monkeypatch.context() as patch:
         patch.setattr(job, "Scorer", Endless)
-        patch.setattr(GroupAhead, "wait", lambda *given: False)
+        patch.setattr(TrainedGroup, "wait", lambda *given: False)
         Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
     (folder,) = (tmp_path / "work").glob("*/")
     assert (folder / "trained.json").exists() and not list(folder.glob("*/*.checkpoint"))
@@ -126,7 +131,7 @@ def test_an_evaluation_that_was_not_brought_along_is_named(left, runs):
     (_, path) = kept_in(work_folder(left, runs[:3]) / "group-0")[-1]
     path.unlink()
     for _ in range(2):  # it costs the others nothing, whether it comes first or not
-        with pytest.raises(RewindError, match=f"no evaluation of step {STEPS}, .* bring the files from where"):
+        with pytest.raises(RewindError, match=f"no evaluation of step {STEPS}, .* copy the files from where"):
             Runner(left, runs, Deadline(), OPTIONS).run()
         assert len({each["run"] for each in read_rows(left)}) == 3
 
@@ -135,14 +140,14 @@ def test_evaluations_that_were_left_are_played_while_the_next_group_is_trained(l
     began, order = threading.Event(), []
 
     class Patient(job.Scorer):
-        def order(self, group, step):
+        def request(self, group, step):
             began.set()
-            return super().order(group, step)
+            return super().request(group, step)
 
-        def play(self, order_):
+        def evaluate(self, request, stop):
             assert began.wait(60)
-            order.append(int(order_["step"]))
-            return super().play(order_)
+            order.append(request.step)
+            return super().evaluate(request, stop)
 
     monkeypatch.setattr(job, "Scorer", Patient)
     Runner(left, runs, Deadline(), replace(OPTIONS, device="gpu")).run()
@@ -162,9 +167,9 @@ def test_an_evaluation_that_is_over_is_logged_before_the_others_are(left, runs, 
     played = []
 
     class Counting(job.Scorer):
-        def play(self, order):
-            played.append(int(order["step"]))
-            return super().play(order)
+        def evaluate(self, request, stop):
+            played.append(request.step)
+            return super().evaluate(request, stop)
 
     monkeypatch.setattr(job, "Scorer", Counting)
     Runner(left, runs[:3], Deadline(), OPTIONS).run()
@@ -179,7 +184,7 @@ def test_a_group_whose_evaluations_cannot_be_kept_does_not_count_as_trained(
 
     monkeypatch.setattr("rewind.training.evaluations.whole_file", full)
     monkeypatch.setattr(job, "Scorer", Endless)
-    monkeypatch.setattr(GroupAhead, "wait", lambda *given: False)
+    monkeypatch.setattr(TrainedGroup, "wait", lambda *given: False)
     Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
     (folder,) = (tmp_path / "work").glob("*/")
     assert not is_trained(folder) and list(folder.glob("*/*.checkpoint"))
@@ -189,7 +194,9 @@ def test_a_group_whose_evaluations_cannot_be_kept_does_not_count_as_trained(
 def test_the_rows_are_of_the_runs_that_the_folder_names(left, runs, whole, monkeypatch):
     monkeypatch.undo()
     turned = runs[:3][::-1]
-    rows = job.train_group(turned, work_folder(left, turned), Deadline(), OPTIONS.job)
+    trained = job.train_group(turned, work_folder(left, turned), Deadline(), OPTIONS.job)
+    assert trained.wait(Deadline())
+    rows = trained.rows()
     wanted = {(each["run"], each["step"]): (each["score"], each["q"]) for each in figures(whole)}
     assert {(row["run"], row["step"]): (row["score"], row["q"]) for row in rows}.items() <= wanted.items()
 
@@ -215,7 +222,7 @@ def test_time_that_is_over_ends_the_wait_for_evaluations(tmp_path, runs, whole, 
 def test_ctrl_c_while_evaluations_are_waited_for_loses_none(tmp_path, runs, whole, beside, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(job, "Scorer", Endless)
-        patch.setattr(GroupAhead, "wait", lambda *given: signal.raise_signal(signal.SIGINT))
+        patch.setattr(TrainedGroup, "wait", lambda *given: signal.raise_signal(signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
             Runner(tmp_path, runs, Deadline(), OPTIONS).run()
     assert sorted(map(len, begun(tmp_path))) == [3, 3] and not read_rows(tmp_path)

@@ -22,6 +22,12 @@ from rewind_lab.paper.job import JobOptions, train_group
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
+def rows_of(specs, folder, options):
+    trained = train_group(specs, folder, Deadline(), options)
+    assert trained.wait(Deadline())
+    return trained.rows()
+
+
 def test_data_sets_are_trained_together_as_alone(tmp_path):
     """Two mazes in one program. What each run sees, and where it plays: tests/training/test_evaluation_aside.py."""
     specs = []
@@ -30,8 +36,8 @@ def test_data_sets_are_trained_together_as_alone(tmp_path):
         more = {"settings": (("hidden", (8,)),), "batch_size": 8, "steps": STEPS, "episodes": 2}
         specs += [RunSpec(str(tmp_path / f"{maze}.npz"), sampler=name, **more) for name in ("tr", "lower_uqm_unc")]
     options = JobOptions(points=2, progress=False)
-    together = train_group(specs, tmp_path / "together", Deadline(), options)
-    alone = [row for at in (0, 2) for row in train_group(specs[at : at + 2], tmp_path / str(at), Deadline(), options)]
+    together = rows_of(specs, tmp_path / "together", options)
+    alone = [row for at in (0, 2) for row in rows_of(specs[at : at + 2], tmp_path / str(at), options)]
     shared = ("run", "dataset", "step", "evaluation_seed", "data_fingerprint")
     assert [[row[name] for name in shared] for row in together] == [[row[name] for name in shared] for row in alone]
     assert len({row["data_fingerprint"] for row in together}) == 2 and {row["runs_together"] for row in together} == {4}

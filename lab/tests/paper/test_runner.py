@@ -20,8 +20,10 @@ from lab.tests.paper.small import STEPS, figures, options, row
 from rewind import RewindError, UsageError
 from rewind.cli import main
 from rewind.evaluation.rows import read_jsonl, write_jsonl
+from rewind.processes import never
 from rewind.run_spec import RunSpec
 from rewind.training import Stopped
+from rewind.training.evaluations import InPlace
 from rewind_lab.paper import job
 from rewind_lab.paper.clock import Clock, Deadline, parse_duration
 from rewind_lab.paper.results import read_rows
@@ -76,7 +78,7 @@ def test_ctrl_c_says_how_to_go_on_here(tmp_path, runs, monkeypatch):
     def stopped(*given, **named):
         raise Stopped("stopped at step 1; --resume goes on")
 
-    monkeypatch.setattr("rewind_lab.paper.runner.train_group_ahead", stopped)
+    monkeypatch.setattr("rewind_lab.paper.runner.train_group", stopped)
     with pytest.raises(Stopped, match="the same command goes on from it"):
         Runner(tmp_path, runs, Deadline(), OPTIONS).run()
 
@@ -134,19 +136,12 @@ def test_the_command_ends_inside_its_budget_with_a_checkpoint(tmp_path, definiti
 
 
 def test_time_is_kept_for_an_evaluation_that_training_waits_for(tmp_path):
-    class Judge:
-        def __call__(self, group, step):
-            time.sleep(0.3)
-            return {}
-
     deadline = Deadline(100)
-    clock = Clock(tmp_path, Judge(), deadline)
-    group = SimpleNamespace(engine=SimpleNamespace(alive=True))
-    clock(group, 996)
+    clock = Clock(tmp_path, InPlace(lambda group, step: time.sleep(0.3) or {}), deadline)
+    clock.evaluate(clock.request(SimpleNamespace(engine=SimpleNamespace(alive=True)), 996), never)
     assert 0.3 <= deadline.evaluation < 10 and not deadline.over()
     deadline.evaluation = 96.0  # five seconds are for the way out
     assert deadline.over()
-    assert clock.order(group, 997) is None  # this judge cannot be put off
 
 
 def test_a_call_trains_no_more_groups_than_it_may(tmp_path, runs, capsys):
@@ -163,7 +158,7 @@ def test_an_error_that_is_not_about_the_folder_costs_no_checkpoint(tmp_path, run
     def broken(*arguments):
         raise UsageError("the simulator is not there")
 
-    monkeypatch.setattr(job.Scorer, "__call__", broken)
+    monkeypatch.setattr(job.Scorer, "evaluate", broken)
     with pytest.raises(UsageError, match="simulator"):
         Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
     assert before and all(checkpoint.exists() for checkpoint in before)
@@ -192,7 +187,7 @@ def test_runs_that_do_not_fit_into_memory_can_be_given_smaller_groups(tmp_path, 
     def too_much(*arguments):
         raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate")
 
-    monkeypatch.setattr(job, "train_ahead", too_much)
+    monkeypatch.setattr(job.Trainer, "train", too_much)
     with pytest.raises(RewindError, match="3 runs of td3_bc do not fit into the device's memory"):
         Runner(tmp_path, runs, Deadline(), OPTIONS).run()
     assert Runner(tmp_path, runs, Deadline(), OPTIONS).begun_group(runs) == runs[:3]

@@ -27,13 +27,13 @@ from rewind.evaluation.results import (
     scores,
     variants,
 )
-from rewind.evaluation.scoring import Scorer, Telling, diagnosed
+from rewind.evaluation.scoring import Scorer, diagnosed, say_scores
 from rewind.files import read_json, write_json
 from rewind.training import Options, Run, Sampler, Trained, bound_targets, make_runs, train
 from rewind.training.determinism import make_deterministic
-from rewind.training.evaluations import Evaluate
+from rewind.training.evaluations import Evaluate, GroupEvaluator
 from rewind.training.policies import save_policies
-from rewind.training.train import find_device
+from rewind.training.session import find_device
 
 POINTS = 20  # of the curve, by default
 
@@ -51,7 +51,7 @@ def run_job(command: Train) -> None:
         environment = find_environment(command.evaluation.env, data)
         judge = _judge(command.evaluation, environment, data)
         _announce(command, data, runs, environment, out)
-        trained = train(data, runs, Telling(judge, names), _options(command, environment, out))
+        trained = train(data, runs, judge, _options(command, environment, out), on_evaluation=say_scores(names))
         report(command, data, variants(trained, names), trained, environment, out)
 
 
@@ -111,7 +111,7 @@ def find_environment(asked: str, data: Trajectories) -> str | None:
     return noted
 
 
-def _judge(options: EvaluationOptions, environment: str | None, data: Trajectories) -> Evaluate:
+def _judge(options: EvaluationOptions, environment: str | None, data: Trajectories) -> GroupEvaluator | Evaluate:
     if environment is None:
         return diagnosed
     scorer = Scorer(environment, options.episodes, options.evaluation_seed)

@@ -15,7 +15,7 @@ from rewind.demos.settings import DemoSettings
 from rewind.errors import UsageError
 from rewind.evaluation import Evaluator, evaluation_steps
 from rewind.evaluation.results import Variant, interval, score_table, scores, variants
-from rewind.evaluation.scoring import Scorer, Telling
+from rewind.evaluation.scoring import Scorer, say_scores
 from rewind.files import write_json
 from rewind.rebuilt.point import wander
 from rewind.training import Run, Sampler, Trained, View, make_runs, train
@@ -54,11 +54,13 @@ def run_demo(command: DemoSettings) -> None:
     runs, names = describe_runs(command, data)
     environment = data.notes["environment"]
     print(f"TD3+BC, {len(runs)} runs of {command.steps:,} steps. Episodes that get from the start to the goal, in %:\n")
-    judge = Telling(Scorer(environment, command.episodes), names)
     steps = command.steps + command.steps % 2  # TD3+BC learns in twos
     every = steps // POINTS // 2 * 2
     at = tuple(evaluation_steps(steps, every))
-    trained = train(data, runs, judge, steps=steps, batch_size=command.batch_size, evaluate_at=at, log_every=every)
+    trained = train(
+        data, runs, Scorer(environment, command.episodes), steps=steps, batch_size=command.batch_size, evaluate_at=at,
+        log_every=every, on_evaluation=say_scores(names),
+    )  # fmt: skip
     found = variants(trained, names)
     rows = scores(found)
     print(f"\n{score_table(rows)}\n\n{finding(found)}\n")

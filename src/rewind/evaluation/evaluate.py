@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rewind.data.catalogue import Entry
 from rewind.envs.make import known_task, make
-from rewind.errors import UsageError
+from rewind.errors import Abandoned, UsageError
+from rewind.processes import never
 
 Array = NDArray[Any]
 Act = Callable[[Array], Any]
@@ -94,21 +95,25 @@ class Evaluator:
         self.env, self.together = _environment(env_name, runs, episodes, threads, options)
         self.reference = _reference(known, self.env)
 
-    def __call__(self, act: Act, seed: int | Sequence[int] = 0) -> Evaluation:
-        """See `evaluate`."""
+    def __call__(self, act: Act, seed: int | Sequence[int] = 0, stop: Callable[[], bool] = never) -> Evaluation:
+        """See `evaluate`.
+
+        stop: asked at every step; where it says so, the episodes end with `Abandoned`
+        """
         seeds = episode_seeds(seed, self.runs, self.episodes)
-        parts = [
-            self._play(act, seeds[:, begin : begin + self.together]) for begin in range(0, self.episodes, self.together)
-        ]
+        begins = range(0, self.episodes, self.together)
+        parts = [self._play(act, seeds[:, begin : begin + self.together], stop) for begin in begins]
         returns, lengths = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         return Evaluation(self.env_name, returns, lengths, seeds, self.horizon, self.reference)
 
-    def _play(self, act: Act, seeds: Array) -> tuple[Array, Array]:
+    def _play(self, act: Act, seeds: Array, stop: Callable[[], bool]) -> tuple[Array, Array]:
         """One episode in each copy, until the last one is over; those that are over no longer count."""
         observations, _ = self.env.reset(seed=[int(seed) for seed in seeds.flat])
         returns, lengths = np.zeros(seeds.size), np.zeros(seeds.size, np.int64)
         playing = np.ones(seeds.size, bool)
         while playing.any() and (self.horizon is None or lengths.max() < self.horizon):
+            if stop():
+                raise Abandoned
             actions = self._actions(act, observations, seeds.shape)
             lost = np.logical_not(np.isfinite(actions).all(axis=1))
             if lost.any():

@@ -7,7 +7,7 @@ runs the accelerator for both.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.policy import layers_in, named_layers, tanh_mlp
-from rewind.processes import serve
+from rewind.processes import never, serve
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -99,9 +99,9 @@ def main() -> None:
     serve(answer)
 
 
-def summary(evaluator: Evaluator, act: Act, seeds: list[int]) -> dict[str, Array]:
+def summary(evaluator: Evaluator, act: Act, seeds: list[int], stop: Callable[[], bool] = never) -> dict[str, Array]:
     """(runs,) each: mean score, return and length."""
-    result = evaluator(act, seeds)
+    result = evaluator(act, seeds, stop)
     return {"score": result.score, "return": result.returns.mean(axis=1), "length": result.lengths.mean(axis=1)}
 
 

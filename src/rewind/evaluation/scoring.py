@@ -1,9 +1,10 @@
-"""What runs are judged by while they are trained: episodes in a simulator, or the data where there is none."""
+"""What runs are evaluated by while they are trained: episodes in a simulator, or the data where there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,11 +18,12 @@ from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.diagnose import DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.evaluation.player import Networks, summary
-from rewind.processes import Process
+from rewind.processes import Process, never
 from rewind.progress import say
-from rewind.training.engine import to_host
-from rewind.training.evaluations import Evaluate, EvaluateLater, Figures, Order, can_wait
+from rewind.training.engine import current_device, to_host
+from rewind.training.evaluations import Figures, Request
 from rewind.training.group import Group
+from rewind.training.log import Record
 from rewind.training.policies import layers
 from rewind.training.spec import Run
 
@@ -34,14 +36,16 @@ class Scorer:
 
     Runs of the same seed, whatever their sampler, play the same episodes; each evaluation plays new ones.
 
-    environment: of all runs, or of each one by its number; an order has its own
+    environment: of all runs, or of each one by its number; a portable request has its own
     seed: where the episodes come from, along with a run's own seed and the step
     """
 
     def __init__(self, environment: str | Sequence[str], episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
         self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
-        self._process: Process | None = Process("rewind.evaluation.player")  # while that can be used
+        self._process: Process | None = Process(
+            "rewind.evaluation.player"
+        )  # of portable requests, while that is possible
 
     def check(self, data: Trajectories) -> None:
         """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
@@ -56,46 +60,51 @@ class Scorer:
                     "choose the environment the data comes from"
                 )
 
-    def __call__(self, group: Group, step: int) -> Figures:
-        """The mean score and return of each run, and what is needed to play the episodes again."""
-        seeds = self._seeds(group, step)
-        return self._figures(self._environments(group), seeds, lambda rows: acting(group, rows), self._play)
+    @property
+    def beside(self) -> bool:
+        """Whether evaluations go on beside the training: it has an accelerator, and leaves the cores to them."""
+        return bool(current_device().platform != "cpu")
 
-    def order(self, group: Group, step: int) -> Order | None:
-        """The same as data; None where policies act in a way of their own."""
-        networks = networks_of(group)
+    def request(self, group: Group, step: int) -> Request:
+        """The group itself where training waits, or where policies act in a way of their own."""
+        networks = networks_of(group) if self.beside else None
         if networks is None:
-            return None
+            return Request(step, group)
         about = {"step": step, "numbers": group.numbers, "episodes": self.episodes}
         about |= {"seeds": self._seeds(group, step), "environments": self._environments(group)}
-        return {**{name: np.array(value) for name, value in about.items()}, **networks.arrays()}
+        arrays = {name: np.array(value) for name, value in about.items()}
+        return Request(step, arrays={**arrays, **networks.arrays()})
 
-    def play(self, order: Order) -> Figures:
-        """On an accelerator's host in a process of its own, so that training goes on meanwhile."""
-        if order["episodes"] != self.episodes:
-            left, step = int(order["episodes"]), int(order["step"])
-            raise UsageError(f"step {step:,} was to be evaluated with {left} episodes, not {self.episodes}: go on so")
-        play = self._play_elsewhere if can_wait(self) else self._play
-        return self._figures(order["environments"].tolist(), order["seeds"], Networks.from_arrays(order).of, play)
+    def evaluate(self, request: Request, stop: Callable[[], bool] = never) -> Figures:
+        """The mean score and return of each run, and what is needed to play the episodes again.
 
-    def _figures(
-        self,
-        environments: Sequence[str],
-        seeds: Array,
-        policies: Callable[[Rows], Any],
-        play: Callable[[str, Any, list[int]], Figures],
-    ) -> Figures:
-        """Play the runs of one environment after those of another.
-
-        environments, seeds: of each run
-        policies: of some runs, by their rows
+        The runs of one environment play after those of another.
         """
+        group, arrays = request.group, request.arrays
+        policies: Callable[[Rows], Any]
+        play: Callable[[str, Any, list[int], Callable[[], bool]], Figures]
+        if group is not None:
+            environments, seeds = self._environments(group), self._seeds(group, request.step)
+            policies, play = partial(acting, group), self._play
+        else:
+            self._check_episodes(request)
+            environments, seeds = arrays["environments"].tolist(), arrays["seeds"]
+            policies = Networks.from_arrays(arrays).of
+            play = self._play_elsewhere if self.beside else self._play
         figures = {"episodes": np.full(len(seeds), self.episodes), "evaluation_seed": seeds}
         for environment in dict.fromkeys(environments):
-            rows = [row for row, own in enumerate(environments) if own == environment]
-            for name, values in play(environment, policies(rows), seeds[rows].tolist()).items():
+            rows = [row for row, name in enumerate(environments) if name == environment]
+            for name, values in play(environment, policies(rows), seeds[rows].tolist(), stop).items():
                 figures.setdefault(name, np.empty(len(seeds)))[rows] = values
         return figures
+
+    def _check_episodes(self, request: Request) -> None:
+        episodes = int(request.arrays["episodes"])
+        if episodes != self.episodes:
+            raise UsageError(
+                f"step {request.step:,} was to be evaluated with {episodes} episodes, not {self.episodes}: "
+                f"resume with {episodes}"
+            )
 
     def _environments(self, group: Group) -> list[str]:
         """Of each run of the group."""
@@ -106,21 +115,22 @@ class Scorer:
     def _seeds(self, group: Group, step: int) -> Array:
         return np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
 
-    def _play_elsewhere(self, environment: str, networks: Networks, seeds: list[int]) -> Figures:
+    def _play_elsewhere(self, environment: str, networks: Any, seeds: list[int], stop: Callable[[], bool]) -> Figures:
+        """In a process of its own, so that training goes on meanwhile; in this one where that is not possible."""
         if self._process is not None:
             message = {"environment": environment, "episodes": self.episodes, "seeds": seeds, **networks.arrays()}
             try:
-                return self._process.ask(message)
+                return self._process.ask(message, stop)
             except (RewindError, OSError) as error:
-                say(f"rewind: evaluations are played in this process: {error}")
+                say(f"rewind: evaluating in this process: {error}")
                 self._process = None
-        return self._play(environment, networks, seeds)
+        return self._play(environment, networks, seeds, stop)
 
-    def _play(self, environment: str, act: Act, seeds: list[int]) -> Figures:
+    def _play(self, environment: str, act: Act, seeds: list[int], stop: Callable[[], bool]) -> Figures:
         key = (environment, len(seeds))
         if key not in self._evaluators:
             self._evaluators[key] = Evaluator(*key, self.episodes)
-        return summary(self._evaluators[key], act, seeds)
+        return summary(self._evaluators[key], act, seeds, stop)
 
 
 def acting(group: Group, rows: Rows | None = None) -> Act:
@@ -187,30 +197,19 @@ def critic_of(group: Group, at: int) -> Callable[[Array, Array], Any]:
     return q
 
 
-class Telling:
-    """A judge that says a line for every evaluation: the mean score of each variant.
+def say_scores(names: Sequence[str]) -> Callable[[list[Record]], None]:
+    """For `Options.on_evaluation`: a line with the mean score of each variant.
 
     names: of the variants, one for each run
     """
 
-    def __init__(self, judge: Evaluate, names: Sequence[str]) -> None:
-        self.judge, self.names = judge, names
+    def say_line(records: list[Record]) -> None:
+        scores: dict[str, list[float]] = {}
+        for record in records:
+            if record.get("score") is not None:
+                scores.setdefault(names[record["run"]], []).append(record["score"])
+        if scores:
+            means = "   ".join(f"{name} {np.mean(values):5.1f}" for name, values in scores.items())
+            say(f"step {records[0]['step']:>9,}   {means}")
 
-    def __call__(self, group: Group, step: int) -> Figures:
-        return self._tell(group.numbers, step, self.judge(group, step))
-
-    def order(self, group: Group, step: int) -> Order | None:
-        return self.judge.order(group, step) if isinstance(self.judge, EvaluateLater) else None
-
-    def play(self, order: Order) -> Figures:
-        assert isinstance(self.judge, EvaluateLater)
-        return self._tell(order["numbers"].tolist(), int(order["step"]), self.judge.play(order))
-
-    def _tell(self, numbers: Sequence[int], step: int, figures: Figures) -> Figures:
-        if "score" in figures:
-            grouped: dict[str, list[float]] = {}
-            for at, number in enumerate(numbers):
-                grouped.setdefault(self.names[number], []).append(float(figures["score"][at]))
-            told = "   ".join(f"{name} {np.mean(values):5.1f}" for name, values in grouped.items())
-            say(f"step {step:>9,}   {told}")
-        return figures
+    return say_line

@@ -5,7 +5,7 @@ from rewind.training.described import engine_run
 from rewind.training.determinism import make_deterministic
 from rewind.training.options import Options, Stopped, Trained
 from rewind.training.spec import Run, Sampler, View, make_runs
-from rewind.training.train import train
+from rewind.training.trainer import Trainer, train
 
 __all__ = [
     "Options",
@@ -13,6 +13,7 @@ __all__ = [
     "Sampler",
     "Stopped",
     "Trained",
+    "Trainer",
     "View",
     "bound_targets",
     "engine_run",

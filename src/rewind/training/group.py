@@ -12,7 +12,8 @@ and `plan k + 1`, and holds the disagreement of block k, so that a resumed run d
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -24,9 +25,9 @@ from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
-from rewind.targets import excess
+from rewind.targets import SLACK, excess
 from rewind.training.bounds import possible_q
-from rewind.training.engine import Engine, Outcome, to_host
+from rewind.training.engine import EXPLODED, Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
 from rewind.training.spec import Run, View, data_of
 from rewind.training.table import Normaliser, Source, make_normaliser, make_table
@@ -130,6 +131,24 @@ class Group:
             result.append(record)
         return result
 
+    def problems(self, record: Mapping[str, Any]) -> dict[str, str]:
+        """What is wrong with a run by its metrics, a line for each kind: no simulator is needed to see it."""
+        run, step, lines = f"rewind: run {record['run']} ({record['name']})", f"at step {record['step']:,}", {}
+        if record.get("alive") is False:
+            lines["died"] = (
+                f"{run} is no longer finite, or its Q beyond {EXPLODED:.0e}, {step}: it stays as it was before"
+            )
+        if record.get("q_excess", 0.0) > SLACK:
+            at = self.numbers.index(record["run"])
+            (low, high), bounds = self.possible[at], self.runs[at].agent.bounds
+            rewards = f"its rewards add up to between {low:,.0f} and {high:,.0f}"
+            free = bounds is not None and np.isinf(bounds[1])
+            advice = " (`rewind train --bounded`, or `bound_targets`, would hold it)" if free else ""
+            lines["diverges"] = (
+                f"{run} has a Q of {record['q']:,.0f} {step}, but {rewards}: its critic diverges{advice}"
+            )
+        return lines
+
     def policies(self) -> Any:
         return self.engine.policies()
 
@@ -166,6 +185,14 @@ class Group:
             plans = [memory.last_plan for memory in self.planner.memories]  # None where nobody waits for feedback
             uncertainty = jnp.asarray(state["uncertainty"])
             self._unfed = (plans, Outcome({}, self.engine.alive, uncertainty))
+
+
+def groups_of(runs: Sequence[Run]) -> list[list[int]]:
+    """Numbers of runs that can share a program: agents of one structure."""
+    grouped: dict[Any, list[int]] = defaultdict(list)
+    for number, run in enumerate(runs):
+        grouped[jax.tree.structure(run.agent)].append(number)
+    return list(grouped.values())
 
 
 def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list[Source]:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from rewind.errors import RewindError, UsageError
+from rewind.errors import RewindError, UsageError, unknown_name
 from rewind.training.log import Record
 from rewind.training.spec import Run
 from rewind.training.table import Normaliser
 
 
 class CannotResume(UsageError):
-    """What a folder holds is not what is to be gone on with."""
+    """The training in a folder cannot be resumed: another configuration, or no checkpoint that is whole."""
 
 
 class Stopped(RewindError):
@@ -64,6 +64,7 @@ class Options:
     about: Mapping[str, Any] = field(default_factory=dict)  # saved beside it, for whoever wants to know
     last_checkpoint: bool = True  # False: none at the end, for whoever takes what is returned and removes the folder
     stop: Callable[[], bool] | None = None  # asked after every block; True: save and raise `Stopped`
+    on_evaluation: Callable[[list[Record]], None] | None = None  # is given the records of each evaluation
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "log_every"):
@@ -76,3 +77,24 @@ class Options:
             raise UsageError("resume needs the folder to resume from: out=...")
         if self.out is not None:
             object.__setattr__(self, "out", Path(self.out))
+
+    def evaluation_steps(self, period: int) -> list[int]:
+        """When to evaluate: as asked, at whole periods of the agent, and at the end."""
+        every = self.evaluate_every
+        grid = range(every, self.steps, every) if every > 0 else ()
+        wanted = {step for step in (*grid, *self.evaluate_at) if 0 < step < self.steps}
+        return sorted({step + -step % period for step in wanted} | {self.steps})
+
+    def described(self) -> dict[str, Any]:
+        """What is saved of them for whoever wants to know."""
+        elsewhere = ("out", "resume", "record", "about", "stop", "on_evaluation")
+        return {name: value for name, value in vars(self).items() if name not in elsewhere}
+
+
+def combined(options: Options | None, settings: Mapping[str, Any]) -> Options:
+    """Options with some of them set anew."""
+    known = [field.name for field in fields(Options)]
+    for name in settings:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    return replace(options or Options(), **settings)

@@ -30,7 +30,7 @@ from rewind.progress import steps_bar
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.log import JsonLines, Record
 from rewind.training.options import Stopped
-from rewind.training.train import stop_signals
+from rewind.training.session import stop_signals
 from rewind_lab.behaviour.sac import SAC, Learners, draw, grown, pack
 
 PERIOD = 10_000  # steps per line of the curve

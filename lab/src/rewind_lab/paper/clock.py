@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from rewind.errors import UsageError
 from rewind.files import read_json, write_json
 
 if TYPE_CHECKING:  # telling the time needs no JAX
-    from rewind.training.evaluations import Evaluate, Figures, Order
+    from rewind.training.evaluations import Figures, GroupEvaluator, Request
     from rewind.training.group import Group
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -60,54 +60,41 @@ class Deadline:
 class Clock:
     """What a group takes until its last update, over all processes that work on it; kept in its folder.
 
-    It evaluates through `judge`.
+    It is an evaluator, which hands everything on to another one and notes the time.
 
     What a group has trained between two evaluations, and how long that took, is noted where evaluations begin. Where
-    they are played beside the training, they take none of it; in turn, their time is taken off. The first one waits for
-    everything before it, compilation too, and is left out.
+    they go on beside the training, they take none of it; where training waits, their time is taken off. The first one
+    waits for everything before it, compilation too, and is left out.
     """
 
-    def __init__(self, folder: Path, judge: Evaluate, deadline: Deadline) -> None:
-        self._path, self._judge, self._deadline = folder / "clock.json", judge, deadline
+    def __init__(self, folder: Path, evaluator: GroupEvaluator, deadline: Deadline) -> None:
+        self._path, self._evaluator, self._deadline = folder / "clock.json", evaluator, deadline
         saved = read_json(self._path) if self._path.exists() else {}
         self._spent, self._seconds, self._steps = (saved.get(name, 0) for name in ("spent", "seconds", "steps"))
         self._begin: float | None = time.monotonic()  # None: over
         self._before = self._spent
-        self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training went on
+        self._last: tuple[int, float] | None = None  # step of the evaluation before, and when training continued
         self._longest = 0.0  # evaluation that training waited for
 
-    def __call__(self, group: Group, step: int) -> Figures:
-        """Evaluate, and note the time."""
-        self._trained(group, step)
-        begin = time.monotonic()
-        figures = self._judge(group, step)
-        self._longest = max(self._longest, time.monotonic() - begin)
-        self._deadline.evaluation = self._longest
-        self._last = (step, time.monotonic())
-        self.save()
-        return figures
-
-    def order(self, group: Group, step: int) -> Order | None:
-        """An evaluation that is played beside the training; None: it is not."""
-        from rewind.training.evaluations import EvaluateLater
-
-        order = self._judge.order(group, step) if isinstance(self._judge, EvaluateLater) else None
-        if order is not None:
-            self._trained(group, step)
-            self._last = (step, time.monotonic())
-            self.save()
-        return order
-
-    def play(self, order: Order) -> Figures:
-        judge: Any = self._judge  # it gave the order
-        figures: Figures = judge.play(order)
-        return figures
-
-    def _trained(self, group: Group, step: int) -> None:
+    def request(self, group: Group, step: int) -> Request:
+        request = self._evaluator.request(group, step)
         np.asarray(group.engine.alive)  # waits until the device is so far, not just its orders
         if self._last is not None:
             self._steps += step - self._last[0]
             self._seconds += time.monotonic() - self._last[1]
+        self._last = (step, time.monotonic())
+        self.save()
+        return request
+
+    def evaluate(self, request: Request, stop: Callable[[], bool]) -> Figures:
+        figures = self._evaluator.evaluate(request, stop)
+        if not request.portable:  # training has waited
+            assert self._last is not None
+            now = time.monotonic()
+            self._longest = self._deadline.evaluation = max(self._longest, now - self._last[1])
+            self._last = (request.step, now)
+            self.save()
+        return figures
 
     @property
     def spent(self) -> float:
@@ -127,11 +114,7 @@ class Clock:
         figures = {"spent": self.spent, "seconds": self._seconds, "steps": self._steps, "process": os.getpid()}
         write_json(self._path, figures)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Training is over."""
         self._spent, self._begin = self.spent, None
         self.save()

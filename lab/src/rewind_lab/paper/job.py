@@ -1,10 +1,11 @@
-"""One group: from its runs to its rows of results. The same on this machine and on a worker of a cluster."""
+"""Training one group: from its runs to its results. The same on this machine and on a worker of a cluster."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,20 +17,18 @@ from rewind.cli.train_job import find_environment
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, RewindError
 from rewind.evaluation import evaluation_steps
-from rewind.evaluation.rows import Row
 from rewind.evaluation.scoring import Scorer
 from rewind.files import read_json, write_json
 from rewind.progress import say
 from rewind.run_spec import RunSpec
-from rewind.training import Options, Run, Stopped, engine_run
+from rewind.training import Options, Run, Trainer, engine_run
 from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
-from rewind.training.evaluations import can_wait
 from rewind.training.options import CannotResume
-from rewind.training.train import Ahead, find_device, group_folder, train_ahead
-from rewind_lab.paper.ahead import GroupAhead, Leftover
+from rewind.training.session import find_device, group_folder
 from rewind_lab.paper.clock import Clock, Deadline
 from rewind_lab.paper.packing import datasets_of
+from rewind_lab.paper.trained import TrainedGroup, trained_elsewhere
 from rewind_lab.paper.work import TRAINED, is_trained, read_work, write_work
 
 LOG_EVERY = 10_000
@@ -71,33 +70,22 @@ def check_datasets(names: Iterable[str]) -> dict[str, str]:
     return refused
 
 
-def train_group(specs: Sequence[RunSpec], folder: Path, deadline: Deadline, options: JobOptions) -> list[Row]:
-    """Train runs of one program together, evaluate them by the paper's protocol, and return their results.
-
-    What is in `folder` is continued. Raises `Stopped` when the deadline comes before the end.
-    """
-    trained = train_group_ahead(specs, folder, deadline, options)
-    if not trained.wait(deadline):
-        trained.abandon()
-        raise Stopped("the time was over before all evaluations were played")
-    return trained.rows()
-
-
-def train_group_ahead(
+def train_group(
     specs: Sequence[RunSpec],
     folder: Path,
     deadline: Deadline,
     options: JobOptions,
     meanwhile: Callable[[], None] = lambda: None,
-) -> GroupAhead:
-    """The same up to the last update.
+) -> TrainedGroup:
+    """Train runs of one program together, to the last update; they are evaluated by the paper's protocol.
+
+    What is in `folder` is continued. Raises `Stopped` when the deadline comes before the last update.
 
     meanwhile: called after every block
     """
     if is_trained(folder):
         specs, outcome = read_work(folder), read_json(folder / TRAINED)
-        rest = Leftover(group_folder(folder), Scorer((), specs[0].episodes), len(specs), outcome["evaluations"])
-        return GroupAhead(specs, outcome, rest)
+        return trained_elsewhere(specs, outcome, group_folder(folder), Scorer((), specs[0].episodes))
 
     def over() -> bool:
         meanwhile()
@@ -109,19 +97,17 @@ def train_group_ahead(
     environments = {name: _environment(own) for name, own in data.items()}
     scorer = Scorer([environments[spec.dataset] for spec in specs], first.episodes)
     write_work(folder, specs)
-    clock = Clock(folder, scorer, deadline)
     at = evaluation_steps(first.steps, max(1, first.steps // options.points))
-    settings: dict[str, Any] = {
-        "steps": first.steps, "batch_size": first.batch_size, "block": first.block, "log_every": LOG_EVERY,
-        "evaluate_at": tuple(at), "out": folder, "checkpoint_minutes": options.checkpoint_minutes,
-        "device": options.device, "fused": options.fused, "progress": options.progress,
-        "stop": over, "last_checkpoint": False,
-        "record": {"episodes": first.episodes, "environments": environments},
-    }  # fmt: skip
-    with clock, jax.default_device(find_device(options.device)):
-        deadline.evaluation = 0.0 if can_wait(scorer) else options.evaluation_seconds
+    training = Options(
+        steps=first.steps, batch_size=first.batch_size, block=first.block, log_every=LOG_EVERY, evaluate_at=tuple(at),
+        out=folder, checkpoint_minutes=options.checkpoint_minutes, device=options.device, fused=options.fused,
+        progress=options.progress, stop=over, last_checkpoint=False, resume=(folder / "config.json").exists(),
+        record={"episodes": first.episodes, "environments": environments},
+    )  # fmt: skip
+    with closing(Clock(folder, scorer, deadline)) as clock, jax.default_device(find_device(options.device)):
+        deadline.evaluation = 0.0 if scorer.beside else options.evaluation_seconds
         try:
-            trained = _resumed(data[first.dataset], runs, clock, folder, settings)
+            trainer = _train(data[first.dataset], runs, clock, folder, training)
         except RuntimeError as error:  # what JAX raises, among much else, for memory
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
@@ -129,23 +115,18 @@ def train_group_ahead(
                 f"{len(specs)} runs of {first.algorithm} do not fit into the device's memory together: "
                 f"--runs-per-group {max(1, len(specs) // 2)}"
             ) from error
-    outcome = _outcome(trained, clock, data, options)
-    if not trained.unkept:
-        _note(folder, outcome)
-    return GroupAhead(specs, outcome, trained, trained.waited / clock.here)
-
-
-def _outcome(trained: Ahead, clock: Clock, data: Mapping[str, Trajectories], options: JobOptions) -> dict[str, Any]:
-    """All that results need of a trained group, but for its evaluations."""
-    return {
-        "alive": trained.alive,
-        "evaluations": trained.evaluation_steps,
+    outcome = {
+        "alive": trainer.alive,
+        "evaluations": trainer.evaluation_steps,
         "data": {name: own.fingerprint for name, own in data.items()},
-        "seconds_per_update": clock.seconds_per_update(len(trained.alive)),
+        "seconds_per_update": clock.seconds_per_update(len(specs)),
         "group_seconds": clock.spent,
         "device": device_kind(),
         "versions": json.dumps(made_with(options.fused), sort_keys=True),
-    }
+    }  # all that results need of it, but for its evaluations
+    if not trainer.journal.unkept:
+        _note(folder, outcome)
+    return TrainedGroup(specs, outcome, trainer.journal, trainer.group.waited / clock.here)
 
 
 def _note(folder: Path, outcome: Mapping[str, Any]) -> None:
@@ -159,18 +140,19 @@ def _note(folder: Path, outcome: Mapping[str, Any]) -> None:
         checkpoint.unlink()
 
 
-def _resumed(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, settings: dict[str, Any]) -> Ahead:
-    """Go on with what is in the folder. What cannot be gone on with, since data or code have changed, starts anew."""
-    if not (folder / "config.json").exists():
-        return train_ahead(data, runs, clock, Options(**settings))
+def _train(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, options: Options) -> Trainer:
+    """Continue what is in the folder. What cannot be resumed, since data or code have changed, starts anew."""
     try:
-        return train_ahead(data, runs, clock, Options(**settings, resume=True))
+        trainer = Trainer(data, runs, clock, options)
+        trainer.train()
     except CannotResume as error:
         print(f"rewind: {error}; this group starts anew", flush=True)
         for path in folder.iterdir():
             if path.name not in KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        return train_ahead(data, runs, clock, Options(**settings))
+        trainer = Trainer(data, runs, clock, options, resume=False)
+        trainer.train()
+    return trainer
 
 
 def _environment(data: Trajectories) -> str:

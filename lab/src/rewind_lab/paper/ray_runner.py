@@ -128,13 +128,17 @@ def train_there(request: str) -> str:
     if refused:
         return json.dumps({"refused": refused})
     try:
-        rows = train_group(specs, folder, deadline, JobOptions(**content["options"]))
+        trained = train_group(specs, folder, deadline, JobOptions(**content["options"]))
+        in_time = trained.wait(deadline)
+        trained.journal.close()
     except Stopped:
-        return json.dumps({"stopped": True})
+        in_time = False
     except RewindError as error:
         return json.dumps({"error": str(error)})
+    if not in_time:
+        return json.dumps({"stopped": True})
     shutil.rmtree(folder, ignore_errors=True)
-    return json.dumps({"rows": rows})
+    return json.dumps({"rows": trained.rows()})
 
 
 def _knock(address: str) -> None:

@@ -8,7 +8,7 @@ import jax
 
 from rewind.progress import say
 from rewind.training.engine import device_kind
-from rewind.training.train import find_device
+from rewind.training.session import find_device
 from rewind_lab.paper.clock import Deadline, parse_duration
 from rewind_lab.paper.commands import PaperFinish, PaperRun
 from rewind_lab.paper.cost_table import measure_cost

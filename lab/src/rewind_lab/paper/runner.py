@@ -12,13 +12,13 @@ from rewind.evaluation.rows import Row, write_jsonl
 from rewind.progress import say
 from rewind.run_spec import RunSpec, group_name
 from rewind.training import Stopped
-from rewind_lab.paper.ahead import GroupAhead
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.collect import gather
 from rewind_lab.paper.costs import Estimate
 from rewind_lab.paper.index import Index, index_of, read_index
-from rewind_lab.paper.job import JobOptions, check_datasets, train_group_ahead
+from rewind_lab.paper.job import JobOptions, check_datasets, train_group
 from rewind_lab.paper.packing import Group, datasets_of, next_group
+from rewind_lab.paper.trained import TrainedGroup
 from rewind_lab.paper.work import begun, forget_work, is_trained, only_runner, work_folder
 
 MOST_BEHIND = 2  # groups whose last evaluations are played while the next one is trained
@@ -58,7 +58,7 @@ class Runner:
         self.refused: dict[str, str] = {}  # data sets that cannot be had, and why
         self.failed: set[str] = set()  # runs of groups that ended in an error
         self.problems: list[str] = []  # with trained groups
-        self.behind: list[GroupAhead] = []  # groups that are trained: their last evaluations are under way
+        self.behind: list[TrainedGroup] = []  # groups that are trained: their last evaluations are under way
 
     def run(self) -> None:
         """Until nothing is left or the deadline comes; a group that is cut then goes on in the next call.
@@ -82,12 +82,12 @@ class Runner:
         self.taken += 1
         if self._is_trained(group):
             with self._may_fail(group):
-                self.behind.append(self._ahead(group))
+                self.behind.append(self._train(group))
             if self.options.device.startswith("cpu"):
                 self._wait()  # otherwise it would share the cores with the next group
             return True
         try:
-            trained = self._ahead(group)
+            trained = self._train(group)
         except Stopped as stopped:
             self._look_back()
             if not self.deadline.passed:
@@ -97,22 +97,22 @@ class Runner:
             return False
         self.behind.append(trained)
         with self._may_fail(trained.specs):
-            left = trained.look()
+            left = trained.journal.poll()
             more = f"; {left} evaluation{'s are' if left > 1 else ' is'} to be played" if left else ""
             say(f"trained; planning waited for the device in {trained.waited:.0%} of the time{more}")
         self._look_back()
         self._wait(MOST_BEHIND)
         return True
 
-    def _ahead(self, group: Group) -> GroupAhead:
+    def _train(self, group: Group) -> TrainedGroup:
         folder = work_folder(self.out, group)
-        return train_group_ahead(group, folder, self.deadline, self.job(group), meanwhile=self._look_back)
+        return train_group(group, folder, self.deadline, self.job(group), meanwhile=self._look_back)
 
     def _look_back(self) -> None:
         """Keep the results of trained groups, once they are there."""
         for trained in list(self.behind):
             with self._may_fail(trained.specs):
-                if trained.look() == 0:
+                if trained.journal.poll() == 0:
                     self.behind.remove(trained)
                     self.finish(list(trained.specs), trained.rows())
 
@@ -128,7 +128,7 @@ class Runner:
     def _abandon(self) -> None:
         """What is left of trained groups is kept for the next call."""
         for trained in self.behind:
-            trained.abandon()
+            trained.journal.close()
             kept = self._is_trained(list(trained.specs))
             rest = "plays the evaluations that are left" if kept else "goes on from its last checkpoint"
             say(f"{named_sets(trained.specs)}: trained; the next call {rest}")
@@ -142,7 +142,7 @@ class Runner:
         except RewindError as error:
             for trained in [each for each in self.behind if each.specs is group]:
                 self.behind.remove(trained)
-                trained.abandon()
+                trained.journal.close()
             self.problems.append(str(error))
             self.failed |= {spec.run for spec in group}
 

@@ -1,0 +1,130 @@
+"""What surrounds a training: its device, the signals that stop it, its folder."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import jax
+
+from rewind.data import Trajectories
+from rewind.errors import UsageError, require
+from rewind.files import read_json, write_json
+from rewind.training.checkpoint import differences
+from rewind.training.engine import device_kind, made_with
+from rewind.training.group import check_data, groups_of
+from rewind.training.options import CannotResume, Options
+from rewind.training.spec import Run, data_of
+
+SHOWN = 3  # differences that an error names
+
+
+def find_device(name: str | None) -> Any:
+    """A device of the wanted kind, or an error that lists those there are."""
+    if name is None:
+        return jax.devices()[0]
+    try:
+        return jax.devices(name)[0]
+    except RuntimeError as error:
+        there = ", ".join(sorted({device.platform for device in jax.devices()}))
+        raise UsageError(f"no device '{name}' here; there is: {there}") from error
+
+
+@contextmanager
+def stop_signals(received: list[int] | None = None) -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM instead of dying of the first; a second one is obeyed at once.
+
+    received: those that came before
+    """
+    received = [] if received is None else received
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        print("\nrewind: stopping after this block; again to stop at once", file=sys.stderr)
+
+    try:
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: whoever runs us handles signals
+        before = {}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def group_folder(out: Path, index: int = 0) -> Path:
+    """Where a group's metrics, checkpoints and evaluations are; runs of one program are one group."""
+    return out / f"group-{index}"
+
+
+def prepare(data: Trajectories, runs: Sequence[Run], options: Options) -> None:
+    """What would fail later is an error before anything is written; then the folder is prepared."""
+    for numbers in groups_of(runs):
+        together = [runs[number] for number in numbers]
+        for run in {id(data_of(run, data)): run for run in together}.values():  # one for each data set
+            check_data(data_of(run, data), run, options.batch_size)
+        period = together[0].agent.period
+        for name, value in (("steps", options.steps), ("log_every", options.log_every)):
+            if value % period:
+                raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")
+    for wanted, package, extra in ((options.tensorboard, "tensorboardX", "log"), (options.wandb, "wandb", "wandb")):
+        if wanted:
+            require(package, extra)
+            if options.out is None:
+                raise UsageError(f"metrics for {package} are kept in a folder too: out=...")
+    if options.out is not None:
+        about = {
+            "options": options.described(),
+            "versions": made_with(options.fused),
+            "device": device_kind(),
+            "data": {"name": data.name, "trajectories": len(data), "rows": data.rows, "notes": data.notes},
+            **options.about,
+        }
+        _prepare_folder(options.out, _config(data, runs, options), about, options.resume)
+
+
+def _config(data: Trajectories, runs: Sequence[Run], options: Options) -> dict[str, Any]:
+    """What a resumed training has in common with the one before."""
+    return {
+        "data": data.fingerprint,
+        "batch_size": options.batch_size,
+        "block": options.block,
+        "log_every": options.log_every,  # blocks end there, and with them the delay of the ranks
+        "evaluate_every": options.evaluate_every,
+        "runs": [run.describe() for run in runs],
+        **({"fused": True} if options.fused else {}),
+        **options.record,
+    }
+
+
+def _prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> None:
+    """A new folder gets the configuration; an old one must have the same, and is only touched to resume.
+
+    One in which no training has begun, because that failed at the last moment, counts as new.
+
+    about: what is written beside the configuration, and may change
+    """
+    path = out / "config.json"
+    if not path.exists() or not any(out.glob("group-*")):
+        write_json(path, {"config": config, **about})
+        return
+    changed = list(differences(read_json(path)["config"], json.loads(json.dumps(config))))
+    if changed:
+        more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
+        raise CannotResume(
+            f"{out} holds another configuration: {'; '.join(changed[:SHOWN])}{more}; "
+            "resume with the configuration it was begun with, or choose another folder"
+        )
+    if not resume:
+        raise UsageError(
+            f"{out} holds this training already: resume it (resume=True, --resume) or choose another folder"
+        )

@@ -1,0 +1,264 @@
+"""`train`: a data set in, runs described, trained policies and metrics out; and the trainer behind it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from rewind.data import load
+from rewind.errors import RewindError, UsageError
+from rewind.progress import steps_bar
+from rewind.training.checkpoint import read_latest, write_checkpoint
+from rewind.training.determinism import make_deterministic
+from rewind.training.engine import Outcome, check_fused, to_host
+from rewind.training.evaluations import Evaluate, GroupEvaluator, as_evaluator
+from rewind.training.group import Group, groups_of
+from rewind.training.journal import LOOK, Journal
+from rewind.training.log import Record, TensorBoard, WeightsAndBiases
+from rewind.training.options import CannotResume, Options, Stopped, Trained, combined
+from rewind.training.planner import Planned
+from rewind.training.session import find_device, group_folder, prepare, stop_signals
+from rewind.training.spec import Run
+
+
+def train(
+    dataset: Any,
+    runs: Sequence[Run],
+    evaluate: GroupEvaluator | Evaluate | None = None,
+    options: Options | None = None,
+    **settings: Any,
+) -> list[Trained]:
+    """Train all runs and return them in the same order.
+
+        data = load("hopper.hdf5")
+        runs = make_runs(data, "td3_bc", samplers=["baseline", "tr", "lower_uqm_unc"], seeds=range(4))
+        trained = train(data, runs, steps=100_000, out="runs/hopper")
+        trained[0].act(observations)
+
+    evaluate: a function of a group and a step that returns figures, one number per run each; or a `GroupEvaluator`
+    settings: fields of `Options`
+    """
+    trainer = Trainer(dataset, runs, evaluate, options, **settings)
+    trainer.train()
+    return trainer.finish()
+
+
+class Trainer:
+    """All runs, one group of them after another: blocks, evaluations, metrics, checkpoints.
+
+    `train` goes to the last update of the last group, whose evaluations may still be under way then. `finish` waits for
+    them; or take what there is, and poll the `journal`.
+    """
+
+    group: Group  # that is trained now, or was trained last
+    journal: Journal  # of that group
+    evaluation_steps: list[int]  # of that group
+    folder: Path | None  # of that group
+
+    def __init__(
+        self,
+        dataset: Any,
+        runs: Sequence[Run],
+        evaluate: GroupEvaluator | Evaluate | None = None,
+        options: Options | None = None,
+        **settings: Any,
+    ) -> None:
+        self.options = options = combined(options, settings)
+        if not runs:
+            raise UsageError("no runs to train")
+        if options.deterministic:
+            make_deterministic(options.out)
+        self.runs, self.evaluator = list(runs), as_evaluator(evaluate)
+        self._signals: list[int] = []
+        self._trained: dict[int, Trained] = {}  # runs of groups that are finished
+        with self._at_work():
+            if options.fused:
+                check_fused()
+            self.data = load(dataset)
+            prepare(self.data, self.runs, options)
+
+    def train(self) -> None:
+        """All groups, each to its end, but for the evaluations of the last one."""
+        with self._at_work():
+            for index, numbers in enumerate(groups_of(self.runs)):
+                if index:
+                    self._finish_group()
+                self._begin(index, numbers)
+                self._train_group()
+
+    def finish(self) -> list[Trained]:
+        """Wait for the evaluations; all runs, in their order. A signal ends the wait, where evaluations are kept."""
+        with self._at_work():
+            self._finish_group()
+        return [self._trained[number] for number in range(len(self.runs))]
+
+    def abandon(self) -> None:
+        """Do not wait for the evaluations. A folder keeps them until it is resumed."""
+        self.group.planner.close()
+        self.journal.close()
+
+    @property
+    def alive(self) -> list[bool]:
+        """Of each run of the last group: whether its numbers have stayed finite."""
+        alive: list[bool] = np.asarray(self.group.engine.alive).tolist()
+        return alive
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with jax.default_device(find_device(self.options.device)), stop_signals(self._signals):
+            yield
+
+    # One group
+
+    def _begin(self, index: int, numbers: list[int]) -> None:
+        """Make the group, or resume it."""
+        options, runs = self.options, [self.runs[number] for number in numbers]
+        group = self.group = Group(self.data, runs, numbers, options.batch_size, options.block, fused=options.fused)
+        self.evaluation_steps = [] if self.evaluator is None else options.evaluation_steps(group.period)
+        self._saved_at, self._unsaved = time.monotonic(), False
+        folder = self.folder = None if options.out is None else group_folder(options.out, index)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            if options.resume:
+                self._resume(folder)
+        names = {number: self.runs[number].name for number in numbers}
+        self.journal = Journal(names, self.evaluator, folder, group.step, options.on_evaluation)
+        if folder is not None and options.tensorboard:
+            self.journal.sinks.append(TensorBoard(folder, names, group.step))
+        if folder is not None and options.wandb is not None:
+            described = {number: self.runs[number].describe() for number in numbers}
+            self.journal.sinks.append(WeightsAndBiases(folder, described, options.wandb))
+        before = chain(*self.journal.records.values())
+        self._warned = {(record["run"], problem) for record in before for problem in group.problems(record)}
+
+    def _resume(self, folder: Path) -> None:
+        content, damaged = read_latest(folder)
+        for problem in damaged:
+            print(f"rewind: {problem}; set aside, using the one before", file=sys.stderr)
+        if content is None:
+            if damaged:
+                raise CannotResume(f"no checkpoint in {folder} is whole; remove the folder to start anew")
+            return
+        self.group.load_state(content["group"])
+        if self.group.step > self.options.steps:
+            raise CannotResume(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
+
+    def _train_group(self) -> None:
+        """To the last update."""
+        group, total, journal = self.group, self.options.steps, self.journal
+        unlogged: list[tuple[int, Planned, Outcome]] = []
+        label = f"{type(group.runs[0].agent).__name__}, {len(group.runs)} run{'s' if len(group.runs) > 1 else ''}"
+        bar = self._bar = steps_bar(label, total, group.step, self.options.progress)
+        try:
+            while group.step < total:
+                planned, outcome = group.advance(self._next_stop())
+                unlogged.append((group.step, planned, outcome))
+                bar.update(group.step - bar.n)
+                # Metrics of the block before: looking at those of this one would wait for it.
+                self._log_blocks(unlogged, keep=1)
+                if group.step in self.evaluation_steps:
+                    self._log_blocks(unlogged)
+                    journal.evaluate(group)
+                journal.poll()
+                self._unsaved = True
+                stopping = self._asked_to_stop()  # looked at once: a signal that comes now waits for the next block
+                if stopping or (group.step < total and self._checkpoint_due()):
+                    self._log_blocks(unlogged)
+                    # What is not kept must be recorded: a resumed run does not evaluate again what is before it.
+                    if self.folder is not None and journal.unkept:
+                        journal.wait()
+                    self._save(must=stopping)
+                if stopping:
+                    raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
+                group.plan_ahead(self._next_stop())
+            self._log_blocks(unlogged)
+            if not journal.unkept and self.options.last_checkpoint:
+                self._save(must=False)
+        except BaseException:
+            self.abandon()
+            raise
+        finally:
+            bar.close()
+
+    def _finish_group(self) -> None:
+        """Wait for the evaluations under way, save, and keep what was trained."""
+        group, journal = self.group, self.journal
+        try:
+            while journal.poll():
+                if self._signals and self.folder is not None and not journal.unkept:
+                    raise Stopped("stopped while the last evaluations were under way" + self._where())
+                time.sleep(LOOK)
+            if self.options.last_checkpoint:
+                self._save(must=False)
+        finally:
+            self.abandon()
+        policies = to_host(group.policies())
+        for at, (number, alive) in enumerate(zip(group.numbers, self.alive, strict=True)):
+            policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
+            normaliser, records = group.sources[at].normaliser, journal.records[number]
+            self._trained[number] = Trained(self.runs[number], policy, normaliser, alive, records)
+
+    def _next_stop(self) -> int:
+        """The next step at which something other than training happens; blocks end there."""
+        step, options = self.group.step, self.options
+        stops = [options.steps, *(stop for stop in self.evaluation_steps if stop > step)]
+        stops.append((step // options.log_every + 1) * options.log_every)
+        return min(stops)
+
+    def _asked_to_stop(self) -> bool:
+        """By a signal, or by whoever set us to work, who has nothing to stop once all is done."""
+        stop = self.options.stop
+        return bool(self._signals) or (stop is not None and self.group.step < self.options.steps and stop())
+
+    # Records
+
+    def _log_blocks(self, unlogged: list[tuple[int, Planned, Outcome]], keep: int = 0) -> None:
+        """Log all finished blocks but the last `keep`, where a line is due."""
+        while len(unlogged) > keep:
+            step, planned, outcome = unlogged.pop(0)
+            if step % self.options.log_every == 0 or step >= self.options.steps:
+                records = self.group.records(step, planned, outcome)
+                self.journal.write(records)
+                for record in records:
+                    self._warn(record)
+
+    def _warn(self, record: Record) -> None:
+        """Once of each problem of each run."""
+        for problem, line in self.group.problems(record).items():
+            if (record["run"], problem) not in self._warned:
+                self._warned.add((record["run"], problem))
+                self._bar.write(line)
+
+    # Checkpoints
+
+    def _checkpoint_due(self) -> bool:
+        """It is put off, up to twice as long, while it would have to wait for evaluations that are not kept."""
+        if self.folder is None:
+            return False
+        minutes = self.options.checkpoint_minutes * (2 if self.journal.unkept else 1)
+        return time.monotonic() - self._saved_at >= 60 * minutes
+
+    def _save(self, must: bool) -> None:
+        """A checkpoint that cannot be written stops nothing, unless all that is left would be the checkpoint."""
+        if self.folder is None or not self._unsaved:
+            return
+        try:
+            write_checkpoint(self.folder, self.group.step, {"group": self.group.state()})
+        except OSError as error:
+            message = f"the checkpoint at step {self.group.step:,} could not be written to {self.folder}: {error}"
+            if must:
+                raise RewindError(f"{message}; make room and resume from the one before") from error
+            print(f"rewind: {message}; training continues", file=sys.stderr)
+        self._saved_at = time.monotonic()
+        self._unsaved = False
+
+    def _where(self) -> str:
+        return f"; everything is in {self.folder}, resume=True or --resume continues" if self.folder else ""
