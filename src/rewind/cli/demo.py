@@ -1,4 +1,4 @@
-"""`rewind demo`: its settings, and what it does, are in the room `demos`."""
+"""`rewind demo`: the demonstration of `rewind.demos.demo`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewind.errors import require
 
 @dataclass(frozen=True)
 class Demo(DemoSettings):
-    """The main job in minutes: data made on the spot, four ways to replay it, scores, curves and learned paths."""
+    """Train on a small maze in minutes: data, four ways to replay it, scores, curves and learned paths."""
 
     def run(self) -> None:
         for package, extra in (("jax", "train"), ("equinox", "train"), ("gymnasium", "envs"), ("matplotlib", "plot")):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, ToyCurve, ToyResult, learn
+from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, ToyCurve, ToyResult, draw_toy, learn
 from rewind.files import write_json
 
 
@@ -41,8 +41,6 @@ class Toy:
         print(table(result))
         print(f"\n{finding(result)}")
         if self.plots:
-            from rewind.demos.toy_plots import draw_toy
-
             for path in draw_toy(result, self.out):
                 print(f"wrote {path}")
         if self.json is not None:

@@ -19,7 +19,7 @@ Paths = Mapping[str, Sequence[tuple[Array, bool]]]  # (steps, 2) and whether it 
 
 
 def draw_demo(found: Sequence[Variant], paths: Paths, maze: str, folder: Path) -> list[Path]:
-    """Write both pictures; returns the files."""
+    """Write both pictures, and return the files."""
     with styled():
         return [
             *save(curves_figure(found), folder, "demo_curves"),
@@ -28,7 +28,7 @@ def draw_demo(found: Sequence[Variant], paths: Paths, maze: str, folder: Path) -
 
 
 def curves_figure(found: Sequence[Variant]) -> Any:
-    """Scores against steps: mean over seeds, and the bootstrap interval of that mean."""
+    """Scores against steps: mean over seeds with its bootstrap interval."""
     figure = new_figure(7.6, 4.4)
     axes = figure.add_subplot()
     for variant, colour in zip(found, COLOURS, strict=True):
@@ -46,20 +46,20 @@ def curves_figure(found: Sequence[Variant]) -> Any:
 
 
 def paths_figure(paths: Paths, name: str) -> Any:
-    """A maze for each way of replaying: one episode of each seed's last policy."""
+    """A maze for each variant, with one episode of each seed's final policy."""
     maze = find_maze(name)
     left, right, bottom, top = maze.bounds(1.0)
     width = 4.6 * (right - left) / max(right - left, top - bottom)
     figure = new_figure(2 * width + 0.6, 2 * (width * (top - bottom) / (right - left) + 0.5))
-    for place, (title, walked) in enumerate(paths.items()):
+    for place, (title, episodes) in enumerate(paths.items()):
         axes = figure.add_subplot(2, 2, place + 1)
         draw_maze(axes, maze, 1.0)
         axes.set_axis_off()
         draw_goals(axes, maze.centres(maze.goals, 1.0), 0.5)
         for reached, colour in ((False, RED), (True, INK)):
-            draw_paths(axes, [path for path, ended in walked if ended is reached], colour)
+            draw_paths(axes, [path for path, ended in episodes if ended is reached], colour)
         axes.set_title(title, loc="left", fontweight="bold", fontsize=12, color=COLOURS[place])
-        arrived = sum(ended for _, ended in walked)
-        axes.set_title(f"{arrived} of {len(walked)} seeds arrive", loc="right", fontsize=9.5, color=GREY)
+        successes = sum(ended for _, ended in episodes)
+        axes.set_title(f"{successes} of {len(episodes)} seeds arrive", loc="right", fontsize=9.5, color=GREY)
     figure.tight_layout()
     return figure

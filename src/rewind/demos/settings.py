@@ -1,4 +1,4 @@
-"""What `rewind demo` can be told. Apart from the demo itself, which needs JAX, so that `rewind --help` is quick."""
+"""The settings of `rewind demo`, apart from the demo, which needs JAX: so `rewind --help` is fast."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class DemoSettings:
     out: Path = Path("demo")
     """Folder for pictures, results, data and policies."""
     maze: Literal["umaze", "medium", "large"] = "large"
-    """AntMaze's, in small."""
+    """One of AntMaze's mazes, with smaller cells."""
     trajectories: int = 1000
-    """How many the data has: a point mass from anywhere to anywhere, rewarded only where it crosses the goal."""
+    """Trajectories in the data: a point mass from anywhere to anywhere, rewarded only at the goal."""
     noise: float = 1.0
-    """Standard deviation of what is added to the behaviour's pushes, which go up to 1."""
+    """Standard deviation of the noise added to the behaviour's pushes, which go up to 1."""
     seeds: int = 5
-    """Runs of each way, all trained together."""
+    """Runs of each variant, all trained together."""
     steps: int = 60_000
     """Updates of each run."""
     batch_size: int = 64
@@ -30,6 +30,6 @@ class DemoSettings:
     episodes: int = 20
     """Episodes per evaluation and run."""
     data_seed: int = 0
-    """Of the data."""
+    """Seed of the data."""
     json: Path | None = None
     """Also write all figures to this file."""

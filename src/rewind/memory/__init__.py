@@ -2,9 +2,8 @@
 
 from rewind.memory.batch import Batch, Plan
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, choose
-from rewind.memory.prioritized_replay import PrioritizedReplay
 from rewind.memory.trajectory_replay import TrajectoryReplay
-from rewind.memory.uniform_replay import UniformReplay
+from rewind.memory.transition_replay import PrioritizedReplay, UniformReplay
 
 __all__ = [
     "PRIORITIES",

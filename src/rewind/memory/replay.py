@@ -210,23 +210,23 @@ class Replay(ABC):
     def _fill(self, plan: Plan, store: Store) -> None:
         """Choose the rows of all steps of an empty plan."""
 
-    @abstractmethod
-    def _feed(self, plan: Plan, values: Array, kind: str) -> None:
-        """Use the feedback of a plan; kind: "uncertainty" or "td_errors"."""
+    def _feed(self, plan: Plan, values: Array, kind: str) -> None:  # noqa: B027
+        """Use the feedback of a plan; kind: "uncertainty" or "td_errors". By default it is ignored."""
 
-    @abstractmethod
     def _awaits(self, plan: Plan) -> bool:
         """Whether feedback for this plan may still come and would have an effect."""
+        return False
 
-    @abstractmethod
     def _config(self) -> State:
         """Settings that must agree for a state to be loaded."""
+        return {}
 
-    @abstractmethod
-    def _state(self) -> State: ...
+    def _state(self) -> State:
+        """What a state holds beyond the random stream and the step."""
+        return {}
 
-    @abstractmethod
-    def _load_state(self, state: State) -> None: ...
+    def _load_state(self, state: State) -> None:  # noqa: B027
+        """Load what `_state` returned."""
 
 
 def check_playable(counts: Array) -> None:

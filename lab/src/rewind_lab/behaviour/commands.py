@@ -112,7 +112,7 @@ class BehaviourWalker:
     def run(self) -> None:
         require("mujoco", "envs")
         from rewind.files import write_json
-        from rewind_lab.behaviour.walker import measure
+        from rewind_lab.behaviour.shipped import measure
 
         rows = measure(self.policy, self.episodes, self.seed)
         print(table(rows))
