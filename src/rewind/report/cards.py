@@ -245,7 +245,7 @@ def _maze_card(data: Trajectories, recipe: Recipe) -> Any:
     figure.colorbar(image, ax=places, label="states, powers of 10", shrink=0.9)
     draw_goals(places, np.array(recipe.maze.target), recipe.maze.reached)
     places.set_title("Places visited", loc="left")
-    places.set_title("green: the rewarded goal", loc="right", fontsize=9, color=GREY)
+    places.set_title("green: the goal that is rewarded", loc="right", fontsize=9, color=GREY)
     histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
     return figure
 

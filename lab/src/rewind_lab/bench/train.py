@@ -140,7 +140,7 @@ def training_job(group: Any, steps: int) -> Callable[[], None]:
 
 
 def torch_job(data: Trajectories, steps: int, batch_size: int) -> Callable[[], None]:
-    """Some updates of one run of TD3+BC as a plain PyTorch loop: uniform rows, two critics, the actor and the targets every second step."""
+    """Some updates of TD3+BC as a plain PyTorch loop: two critics; actor and targets every second step."""
     torch = require("torch", "torch")
     observation, action = data.observations.shape[1], data.actions.shape[1]
     tensors = [torch.from_numpy(array) for array in (data.observations, data.actions, data.rewards)]
