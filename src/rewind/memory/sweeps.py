@@ -1,4 +1,4 @@
-"""The two loops of trajectory replay: play trajectories backward in slots, and record the feedback for their rows.
+"""The loop of trajectory replay: slots play trajectories backward.
 
 step      slot 0   slot 1   slot 2
   0       A4*      B2*      C3*         A4: step 4 of trajectory A;  *: fresh, a sweep starts here
@@ -10,6 +10,7 @@ step      slot 0   slot 1   slot 2
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ from rewind.memory.pool import (
 
 ALIKE = 0.9  # from this share of trajectories with one length on, most of a batch is a single time step
 
+LONG = 100  # trajectories of one length with at least so many transitions keep a critic at one time step for long
+
 # Maximum of uniform numbers that one slot uses in one step: for the draw, and for the start if staggered.
 NUMBERS_PER_SLOT = TRIES + 2
 
@@ -51,6 +54,20 @@ def common_length(lengths: Array) -> int | None:
     """The length that at least `ALIKE` of several trajectories share, so that their sweeps stay in step, or None."""
     values, counts = np.unique(lengths, return_counts=True)
     return int(values[counts.argmax()]) if len(lengths) > 1 and counts.max() >= ALIKE * len(lengths) else None
+
+
+def sweep_warnings(lengths: Array, batch_size: int, reuse: int, stagger: bool) -> Iterator[tuple[str, str]]:
+    """Problems to expect from sweeps over trajectories with so many transitions: (kind, message)."""
+    if batch_size > len(lengths) and reuse != REPLACEMENT:
+        few = f"{batch_size} slots but only {len(lengths)} trajectories to play"
+        yield "slots", f"{few}: some are played by several slots"
+    common = common_length(lengths)
+    if not stagger and batch_size > 1 and common is not None and common >= LONG:
+        yield (
+            "equal lengths",
+            f"{np.mean(lengths == common):.0%} of the trajectories have {common:,} transitions, so that batches "
+            "contain a single time step, which can make critics diverge; stagger=True (--stagger) spreads them",
+        )
 
 
 def make_slots(batch_size: int, stagger: bool) -> Slots:
@@ -120,63 +137,3 @@ def play(
         np.subtract(row, 1, row)
         np.subtract(left, 1, left)
     return indices.shape[0], cursor
-
-
-class Recording(NamedTuple):
-    """The feedback for sweeps that have not ended."""
-
-    values: Array  # (rows,) the newest value of each row
-    began: Array  # (batch,) the first row of each slot's sweep
-    complete: Array  # (batch,) bool: every row of the sweep so far has a value
-
-
-def make_recording(rows: int, batch_size: int) -> Recording:
-    return Recording(np.zeros(rows, np.float32), np.zeros(batch_size, np.int64), np.zeros(batch_size, bool))
-
-
-@compiled
-def record(
-    indices: Array,
-    fresh: Array,
-    trajectories: Array,
-    values: Array,
-    recording: Recording,
-    starts: Array,
-    most_rows: int,
-    most_sweeps: int,
-) -> tuple[Array, Array, Array, int]:
-    """Record one value per planned row, and return the sweeps that ended, in order.
-
-    indices, fresh, trajectories, values: (steps, batch); trajectory -1 was dropped, its values are ignored
-    most_rows, most_sweeps: upper bounds for what ends here
-    returns: the ended sweeps' values one after another, their lengths, their trajectories, and the number of sweeps
-    that ended with rows without a value
-    """
-    steps, batch = indices.shape
-    ended_values = np.empty(most_rows, np.float32)
-    ended_lengths = np.empty(most_sweeps, np.int64)
-    ended_trajectories = np.empty(most_sweeps, np.int64)
-    filled, ended, incomplete = 0, 0, 0
-    for step in range(steps):
-        for slot in range(batch):
-            row, trajectory = indices[step, slot], trajectories[step, slot]
-            if trajectory < 0:
-                recording.complete[slot] = False
-                continue
-            if fresh[step, slot]:
-                recording.began[slot] = row
-                recording.complete[slot] = True
-            recording.values[row] = values[step, slot]
-            if row > starts[trajectory]:
-                continue
-            if recording.complete[slot]:
-                length = recording.began[slot] - row + 1
-                ended_values[filled : filled + length] = recording.values[row : row + length]
-                ended_lengths[ended] = length
-                ended_trajectories[ended] = trajectory
-                filled += length
-                ended += 1
-            else:
-                incomplete += 1
-            recording.complete[slot] = False
-    return ended_values[:filled], ended_lengths[:ended], ended_trajectories[:ended], incomplete

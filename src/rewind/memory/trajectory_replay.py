@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,24 +12,13 @@ from rewind.data import Trajectories, load
 from rewind.data.catalogue import known_label
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.batch import Plan
-from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REPLACEMENT, REUSE, Pool, make_pool, make_records
+from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REUSE, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
-from rewind.memory.ragged import Ragged
 from rewind.memory.ranks import Ranked, average_ranks, rank, rank_weights
+from rewind.memory.recording import Recording, load_recording, make_recording, record_plan, recording_state
 from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
-from rewind.memory.sweeps import (
-    NUMBERS_PER_SLOT,
-    Recording,
-    Slots,
-    common_length,
-    make_recording,
-    make_slots,
-    play,
-    record,
-)
-
-LONG = 100  # trajectories of one length with at least so many transitions keep a critic at one time step for long
+from rewind.memory.sweeps import NUMBERS_PER_SLOT, Slots, make_slots, play, sweep_warnings
 
 _SAID: set[str] = set()
 
@@ -195,43 +183,20 @@ class TrajectoryReplay(Replay):
                 f"batch_size is {batch_size}, but {len(self._slots.row)} slots are in the middle of their sweeps; "
                 "keep the batch size, or call reset() to start new sweeps"
             )
-        pool = self._current_pool()
+        pool, reuse = self._current_pool(), REUSE[self.reuse]
         if self._slots is None:
             self._slots = make_slots(batch_size, self.stagger)
-            for about, warning in self._sweep_warnings(batch_size, store.transitions[store.transitions > 0]):
+            playable = store.transitions[store.transitions > 0]
+            for about, warning in sweep_warnings(playable, batch_size, reuse, self.stagger):
                 self._warn_once(about, warning)
         plan.fresh[:] = False
         stream, done = self._stream, 0
         while done < steps:
             stream.reserve(batch_size * NUMBERS_PER_SLOT)
-            done, stream.cursor = play(
-                done,
-                plan.indices,
-                plan.fresh,
-                plan.trajectories,
-                self._slots,
-                pool,
-                stream.numbers,
-                stream.cursor,
-                REUSE[self.reuse],
-            )
+            arrays = (plan.indices, plan.fresh, plan.trajectories)
+            done, stream.cursor = play(done, *arrays, self._slots, pool, stream.numbers, stream.cursor, reuse)
         if store.first:
             plan.trajectories[:] += store.first
-
-    def _sweep_warnings(self, batch_size: int, lengths: Array) -> Iterator[tuple[str, str]]:
-        """Problems to expect from sweeps over trajectories with so many transitions."""
-        if batch_size > len(lengths) and REUSE[self.reuse] != REPLACEMENT:
-            yield (
-                "slots",
-                f"{batch_size} slots but only {len(lengths)} trajectories to play: some are played by several slots",
-            )
-        common = common_length(lengths)
-        if not self.stagger and batch_size > 1 and common is not None and common >= LONG:
-            yield (
-                "equal lengths",
-                f"{np.mean(lengths == common):.0%} of the trajectories have {common:,} transitions, so that batches "
-                "contain a single time step, which can make critics diverge; stagger=True (--stagger) spreads them",
-            )
 
     def reset(self) -> None:
         """Abandon all open sweeps. The next batch starts new ones and may have another size."""
@@ -264,18 +229,10 @@ class TrajectoryReplay(Replay):
     def _commit(self, plan: Plan, values: Array) -> None:
         """Record the values; trajectories whose sweeps ended get new values to be ranked by."""
         assert self._recording is not None and self._metric is not None
-        store = self.store
-        at = np.maximum(plan.trajectories - store.first, -1) if store.first else plan.trajectories
-        played = np.maximum(self._recording.began - plan.indices[0], 0)[self._recording.complete].sum()
-        most_rows = plan.indices.size + int(played)
-        most_sweeps = plan.batch_size + int(np.count_nonzero(plan.fresh))
-        numbers, lengths, ended, incomplete = record(
-            plan.indices, plan.fresh, at, values, self._recording, store.starts, most_rows, most_sweeps
-        )
+        ended, sweeps, incomplete = record_plan(self._recording, plan, values, self.store)
         if incomplete:
             self._warn_incomplete(None)
         if ended.size:
-            sweeps = Ragged(numbers, np.cumsum(lengths) - lengths, lengths)
             self._values[ended] = self._metric.values(sweeps)  # if a trajectory ended twice, the later sweep counts
             self._forget_pool()
 
@@ -303,26 +260,8 @@ class TrajectoryReplay(Replay):
         if self._slots is not None:
             state |= {f"slots.{name}": array.copy() for name, array in self._slots._asdict().items()}
         if self._recording is not None:
-            state |= self._recording_state(self._recording)
+            state |= recording_state(self._recording, self.store)
         return state
-
-    def _recording_state(self, recording: Recording) -> State:
-        """The recorded values of open sweeps only."""
-        rows = self._open_rows(recording.began, recording.complete)
-        return {
-            "recording.began": recording.began.copy(),
-            "recording.complete": recording.complete.copy(),
-            "recording.values": recording.values[rows],
-        }
-
-    def _open_rows(self, began: Array, complete: Array) -> Array:
-        """All rows of open sweeps: from the row where each began down to its trajectory's first row."""
-        if not complete.any():
-            return np.empty(0, np.int64)
-        store = self.store
-        ends = began[complete]
-        firsts = store.starts[store.trajectory_of(ends) - store.first]
-        return np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts, ends, strict=True)]))
 
     def _load_state(self, state: State) -> None:
         values = np.array(state["values"])
@@ -339,6 +278,4 @@ class TrajectoryReplay(Replay):
             self._slots = Slots(**{name: np.array(state[f"slots.{name}"]) for name in Slots._fields})
             np.add.at(self._records[:, HELD], self._slots.trajectory[self._slots.trajectory >= 0], 1)
         if state["recorded"]:
-            began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
-            self._recording = Recording(np.zeros(self.store.rows, np.float32), began, complete)
-            self._recording.values[self._open_rows(began, complete)] = state["recording.values"]
+            self._recording = load_recording(state, self.store)

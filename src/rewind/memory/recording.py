@@ -1,0 +1,115 @@
+"""Record the feedback (uncertainty) for the rows of sweeps, until a sweep has ended and is complete."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rewind.arrays import Array
+from rewind.compiled import compiled
+from rewind.memory.batch import Plan
+from rewind.memory.ragged import Ragged
+from rewind.memory.store import Store
+
+
+class Recording(NamedTuple):
+    """The feedback for sweeps that have not ended."""
+
+    values: Array  # (rows,) the newest value of each row
+    began: Array  # (batch,) the first row of each slot's sweep
+    complete: Array  # (batch,) bool: every row of the sweep so far has a value
+
+
+def make_recording(rows: int, batch_size: int) -> Recording:
+    return Recording(np.zeros(rows, np.float32), np.zeros(batch_size, np.int64), np.zeros(batch_size, bool))
+
+
+def record_plan(recording: Recording, plan: Plan, values: Array, store: Store) -> tuple[Array, Ragged, int]:
+    """Record one value per planned row.
+
+    returns: the trajectories whose sweeps ended, the values of those sweeps, and the number of incomplete sweeps
+    """
+    at = np.maximum(plan.trajectories - store.first, -1) if store.first else plan.trajectories
+    played = np.maximum(recording.began - plan.indices[0], 0)[recording.complete].sum()
+    most_rows = plan.indices.size + int(played)
+    most_sweeps = plan.batch_size + int(np.count_nonzero(plan.fresh))
+    numbers, lengths, ended, incomplete = _record(
+        plan.indices, plan.fresh, at, values, recording, store.starts, most_rows, most_sweeps
+    )
+    return ended, Ragged(numbers, np.cumsum(lengths) - lengths, lengths), incomplete
+
+
+@compiled
+def _record(
+    indices: Array,
+    fresh: Array,
+    trajectories: Array,
+    values: Array,
+    recording: Recording,
+    starts: Array,
+    most_rows: int,
+    most_sweeps: int,
+) -> tuple[Array, Array, Array, int]:
+    """Record one value per planned row, and return the sweeps that ended, in order.
+
+    indices, fresh, trajectories, values: (steps, batch); trajectory -1 was dropped, its values are ignored
+    most_rows, most_sweeps: upper bounds for what ends here
+    returns: the ended sweeps' values one after another, their lengths, their trajectories, and the number of sweeps
+    that ended with rows without a value
+    """
+    steps, batch = indices.shape
+    ended_values = np.empty(most_rows, np.float32)
+    ended_lengths = np.empty(most_sweeps, np.int64)
+    ended_trajectories = np.empty(most_sweeps, np.int64)
+    filled, ended, incomplete = 0, 0, 0
+    for step in range(steps):
+        for slot in range(batch):
+            row, trajectory = indices[step, slot], trajectories[step, slot]
+            if trajectory < 0:
+                recording.complete[slot] = False
+                continue
+            if fresh[step, slot]:
+                recording.began[slot] = row
+                recording.complete[slot] = True
+            recording.values[row] = values[step, slot]
+            if row > starts[trajectory]:
+                continue
+            if recording.complete[slot]:
+                length = recording.began[slot] - row + 1
+                ended_values[filled : filled + length] = recording.values[row : row + length]
+                ended_lengths[ended] = length
+                ended_trajectories[ended] = trajectory
+                filled += length
+                ended += 1
+            else:
+                incomplete += 1
+            recording.complete[slot] = False
+    return ended_values[:filled], ended_lengths[:ended], ended_trajectories[:ended], incomplete
+
+
+def recording_state(recording: Recording, store: Store) -> dict[str, Any]:
+    """The recorded values of open sweeps only."""
+    rows = _open_rows(recording.began, recording.complete, store)
+    return {
+        "recording.began": recording.began.copy(),
+        "recording.complete": recording.complete.copy(),
+        "recording.values": recording.values[rows],
+    }
+
+
+def load_recording(state: dict[str, Any], store: Store) -> Recording:
+    """The recording of a `recording_state`."""
+    began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
+    recording = Recording(np.zeros(store.rows, np.float32), began, complete)
+    recording.values[_open_rows(began, complete, store)] = state["recording.values"]
+    return recording
+
+
+def _open_rows(began: Array, complete: Array, store: Store) -> Array:
+    """All rows of open sweeps: from the row where each began down to its trajectory's first row."""
+    if not complete.any():
+        return np.empty(0, np.int64)
+    ends = began[complete]
+    firsts = store.starts[store.trajectory_of(ends) - store.first]
+    return np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts, ends, strict=True)]))
