@@ -11,14 +11,14 @@ for package in ("jax", "equinox", "tyro", "gymnasium", "matplotlib"):
 from rewind import load_policy
 from rewind.cli import main
 from rewind.data import load
-from rewind.demos.demo import WAYS, _against
+from rewind.demos.demo import WAYS, _compare
 
 
 def test_the_demo_makes_data_trains_all_ways_together_and_draws(tmp_path, capsys):
     arguments = ["--maze", "umaze", "--trajectories", "60", "--seeds", "2", "--steps", "51", "--episodes", "2"]
     main(["demo", "--out", str(tmp_path), *arguments, "--batch-size", "8", "--hidden", "8"])
     printed = capsys.readouterr().out
-    assert "against uniform" in printed and all(name in printed for name in WAYS)
+    assert "compared with uniform" in printed and all(name in printed for name in WAYS)
     results = json.loads((tmp_path / "results.json").read_text())
     assert [row["variant"] for row in results["variants"]] == list(WAYS)
     assert results["curves"]["TR"][0]["steps"] == list(range(2, 53, 2))  # TD3+BC learns in twos
@@ -30,10 +30,10 @@ def test_the_demo_makes_data_trains_all_ways_together_and_draws(tmp_path, capsys
 
 def test_what_was_found_is_said_for_better_or_worse():
     uniform = np.array([10.0, 20.0, 30.0])
-    assert "+5.0 [+5.0, +5.0]: ahead" in _against(uniform, "TR", uniform + 5)
-    assert "-5.0 [-5.0, -5.0]: behind" in _against(uniform, "TR", uniform - 5)
-    assert "not to be told apart with 3 seeds" in _against(uniform, "TR", uniform + np.array([-9, 0, 9]))
-    assert "one seed tells nothing" in _against(uniform[:1], "TR", uniform[:1])
+    assert "+5.0 [+5.0, +5.0]: better" in _compare(uniform, "TR", uniform + 5)
+    assert "-5.0 [-5.0, -5.0]: worse" in _compare(uniform, "TR", uniform - 5)
+    assert "no significant difference with 3 seeds" in _compare(uniform, "TR", uniform + np.array([-9, 0, 9]))
+    assert "no interval from one seed" in _compare(uniform[:1], "TR", uniform[:1])
 
 
 @pytest.mark.parametrize(("option", "value"), [("seeds", "0"), ("steps", "39"), ("noise", "-1"), ("data-seed", "-1")])
