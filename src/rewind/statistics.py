@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[Any]
+from rewind.arrays import Array
+
 Sample = Sequence[Array]  # one (..., runs) for each task
 RESAMPLES, COVERED = 10_000, 0.95
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rewind.arrays import to_numpy
+from rewind.arrays import Array, to_numpy
 from rewind.compiled import compiled
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.targets import SLACK, excess, target_bounds
 
-Array = NDArray[Any]
 NEGLIGIBLE = 0.01  # what a time-out may cut off a Monte-Carlo return, as a share of an endless one
 
 

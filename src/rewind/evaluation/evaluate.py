@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data.catalogue import Entry
 from rewind.envs.make import known_task, make
 from rewind.errors import Abandoned, UsageError
 from rewind.processes import never
 
-Array = NDArray[Any]
 Act = Callable[[Array], Any]
 MOST_COPIES = 256  # of an environment that is a Python object with a simulator of its own
 

@@ -11,16 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.policy import layers_in, named_layers, tanh_mlp
 from rewind.processes import never, serve
 
-Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 
 TOGETHER = 8  # runs that act on one core

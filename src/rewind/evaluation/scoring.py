@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.envs import make
 from rewind.errors import DataError, RewindError, UsageError
@@ -27,7 +27,6 @@ from rewind.training.log import Record
 from rewind.training.policies import layers
 from rewind.training.spec import Run
 
-Array = NDArray[Any]
 Rows = Sequence[int]  # of runs in their group
 
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
-
-Array = NDArray[Any]
 
 
 def total(numbers: Ragged) -> Array:

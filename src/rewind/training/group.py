@@ -19,8 +19,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
@@ -31,8 +31,6 @@ from rewind.training.engine import EXPLODED, Engine, Outcome, to_host
 from rewind.training.planner import QUANTILES, Planned, Planner
 from rewind.training.spec import Run, View, data_of
 from rewind.training.table import Normaliser, Source, make_normaliser, make_table
-
-Array = NDArray[Any]
 
 
 class Group:

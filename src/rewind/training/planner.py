@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rewind.arrays import Array
 from rewind.compiled import compiled
 from rewind.data import Trajectories
 from rewind.memory import Plan, TrajectoryReplay
 from rewind.training.spec import Memory, Run
-
-Array = NDArray[Any]
 
 THREADS = 4  # at most: between compiled loops they wait for each other's Python code, and more of them for longer
 QUANTILES = 4  # visits are counted by quarter of the trajectories, ranked by return, lowest first
