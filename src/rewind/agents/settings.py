@@ -1,4 +1,4 @@
-"""The numbers that the papers give the agents, by suite and data set: the tables beside the agents. Needs no JAX.
+"""The hyper-parameters that the papers give the agents, by suite and data set: the tables beside them. Needs no JAX.
 
 A rebuilt data set (`rewind/...`) has the numbers of the D4RL set it is named after.
 """

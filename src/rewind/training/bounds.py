@@ -1,4 +1,4 @@
-"""What rewards can add up to: a Q beyond it has diverged, and targets can be kept within it."""
+"""The range of possible returns: a Q outside it shows a diverging critic, and targets can be kept inside it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rewind.training.spec import Run, View, data_of, plain
 
 
 def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
-    """The runs with targets that stay within what rewards like those they see can add up to.
+    """The runs with the targets of their critics kept within the returns that are possible with their rewards.
 
-    A critic that diverges then stops there. A bound that an agent has already is left as it is.
+    This stops a critic that diverges. A finite bound that an agent already has stays.
 
     data: what `rewind.load` takes
     """
@@ -27,13 +27,13 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
     result = []
     for run in runs:
-        agent, own = run.agent, data_of(run, data)
+        agent, source = run.agent, data_of(run, data)
         if agent.bounds is None:
             able = " and ".join(name for name, kind in AGENTS.items() if kind.has(LOW, HIGH))
             raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of {able} can")
-        key = (id(own), run.view, plain(agent.discount))
+        key = (id(source), run.view, plain(agent.discount))
         if key not in ranges:
-            ranges[key] = possible_q(run.view.apply(own), agent)
+            ranges[key] = possible_q(run.view.apply(source), agent)
         if not np.isfinite(ranges[key]).all():
             raise UsageError(f"a discount of {key[-1]:g} bounds nothing; set target_low and target_high yourself")
         pairs = zip(ranges[key], agent.bounds, strict=True)
@@ -45,9 +45,9 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
 
 
 def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
-    """The least and the most that rewards like those of the data can add up to.
+    """The smallest and the largest return that is possible with the rewards of the data.
 
-    Anything, for an agent without critics, and for one whose Q has a bonus for entropy besides.
+    Infinite for an agent without critics, and for one whose Q includes an entropy bonus.
     """
     if agent.discount is None or plain(agent.discount) >= 1.0 or agent.entropy_bonus:
         return -np.inf, np.inf

@@ -1,4 +1,4 @@
-"""What is kept of finished runs: their policies, as folders that NumPy alone can use."""
+"""The policies of finished runs, saved as folders that need only NumPy."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rewind.policy import Policy
 from rewind.training.options import Trained
 from rewind.version import __version__
 
-PROBES, NEAR = 64, 1e-4  # random observations, and how far the two policies may be apart, in units of max_action
+PROBES, NEAR = 64, 1e-4  # random observations, and how far the two policies may differ, in units of max_action
 
 
 def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str, Any]) -> list[Path]:
-    """Each run's policy in OUT/policies/NNN; returns the folders.
+    """Save the policy of each run as OUT/policies/NNN, and return the folders.
 
-    provenance: what is to be said of all of them
+    provenance: facts about all of them
     """
     folders = []
     for number, result in enumerate(trained):
@@ -32,7 +32,7 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
 
 
 def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
-    """The policy of a run without its agent. One that acts in another way than a `Policy` does is refused."""
+    """The policy of a run, without its agent. Raises an error if it does not act as a `Policy` does."""
     agent = trained.run.agent
     network = layers(agent, trained.policy)
     if network is None:
@@ -48,7 +48,7 @@ def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
 
 
 def layers(agent: Agent[Any], policy: Any) -> tuple[list[Any], list[Any]] | None:
-    """Weights and biases of the network whose tanh is the action; of several, where there is an axis before.
+    """Weights and biases of the network whose tanh is the action, of one policy or of several stacked ones.
 
     None for a policy that acts in another way.
     """
