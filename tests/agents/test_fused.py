@@ -15,7 +15,7 @@ from rewind.agents.iql import IQL
 from rewind.agents.networks import MLP, fused_networks
 from rewind.agents.td3_bc import TD3BC
 from rewind.training.engine import Engine
-from rewind.training.table import Table
+from rewind.training.table import DeviceTable
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -116,7 +116,7 @@ def test_an_engine_uses_them_where_it_is_told_to(monkeypatch: pytest.MonkeyPatch
         raise InterruptedError
 
     monkeypatch.setattr(fused, "mlp", called)
-    table = Table(jnp.zeros((100, 15)))
+    table = DeviceTable(jnp.zeros((100, 15)))
     plan = np.zeros((2, 2, 128), int), np.zeros((2, 2, 128), bool)
     agents = [TD3BC(5, 3, hidden=(64, 64))] * 2
     assert np.asarray(Engine(agents, [0, 1], table, 128).run(*plan).alive).all()

@@ -11,9 +11,9 @@ def definitions(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def runs(definitions):
-    from rewind_lab.paper.definitions import Choice, in_order, load_definitions
+    from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 
-    return in_order(load_definitions(definitions).wanted(Choice()))
+    return in_order(load_definitions(definitions).wanted(RunChoice()))
 
 
 @pytest.fixture(scope="session")

@@ -89,7 +89,7 @@ def test_a_trained_group_needs_nothing_but_its_folder_to_be_finished(left, runs,
     job.load_data.cache_clear()
     main(["paper", "finish", "--out", str(left), "--jsonl", str(left / "rows.jsonl")])
     said = capsys.readouterr().out
-    assert "trained; playing the evaluations that are left" in said and "all runs are finished" in said
+    assert "trained; doing the evaluations that are left" in said and "all runs are finished" in said
     wanted = [each for each in figures(whole) if each["run"] in {spec.run for spec in runs[:3]}]
     assert figures(left) == wanted and not begun(left) and len(read_jsonl(left / "rows.jsonl")) == len(wanted)
     main(["paper", "finish", "--out", str(left)])
@@ -188,7 +188,7 @@ def test_a_group_whose_evaluations_cannot_be_kept_does_not_count_as_trained(
     Runner(tmp_path, runs[:3], Deadline(), OPTIONS).run()
     (folder,) = (tmp_path / "work").glob("*/")
     assert not is_trained(folder) and list(folder.glob("*/*.checkpoint"))
-    assert "the next call goes on from its last checkpoint" in capsys.readouterr().out
+    assert "the next call resumes from its last checkpoint" in capsys.readouterr().out
 
 
 def test_the_rows_are_of_the_runs_that_the_folder_names(left, runs, whole, monkeypatch):
@@ -207,7 +207,7 @@ def test_when_the_time_is_over_no_other_group_is_taken(left, runs, monkeypatch, 
     capsys.readouterr()
     Runner(left, runs, Deadline(3), OPTIONS).run()
     said = capsys.readouterr().out
-    assert said.count("the next call plays the evaluations that are left") == 1 and "training: " not in said
+    assert said.count("the next call does the evaluations that are left") == 1 and "training: " not in said
 
 
 def test_time_that_is_over_ends_the_wait_for_evaluations(tmp_path, runs, whole, beside, monkeypatch, capsys):
@@ -215,7 +215,7 @@ def test_time_that_is_over_ends_the_wait_for_evaluations(tmp_path, runs, whole, 
     deadline = Deadline()
     monkeypatch.setattr(deadline, "over", lambda: any((tmp_path / "work").glob("*/trained.json")))
     Runner(tmp_path, runs[:3], deadline, OPTIONS).run()
-    assert "the next call plays the evaluations that are left" in capsys.readouterr().out
+    assert "the next call does the evaluations that are left" in capsys.readouterr().out
     assert [is_trained(work_folder(tmp_path, group)) for group in begun(tmp_path)] == [True]
 
 

@@ -11,7 +11,7 @@ from rewind.memory import PRIORITIES as REGISTERED
 from rewind.memory import Priority
 from rewind.run_spec import RunSpec, canonical, from_record
 from rewind_lab.paper.datasets import data_names
-from rewind_lab.paper.definitions import Choice, in_order, load_definitions
+from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.priorities import PRIORITIES
 
 PAPER = load_definitions()
@@ -19,7 +19,7 @@ SEEDS = 9 * 3 + 6 * 8 + 8 * 3  # MuJoCo, AntMaze, Adroit
 
 
 def wanted(*tables, **choice):
-    return PAPER.wanted(Choice(tables=tables, **choice))
+    return PAPER.wanted(RunChoice(tables=tables, **choice))
 
 
 def test_the_appendix_wants_every_sampler_on_every_set_with_every_seed():
@@ -105,7 +105,7 @@ def test_choices_narrow_what_is_wanted():
 )
 def test_unknown_names_are_errors_with_the_nearest(choice, message):
     with pytest.raises(UsageError, match=message):
-        PAPER.wanted(Choice(**choice))
+        PAPER.wanted(RunChoice(**choice))
 
 
 def test_a_part_may_have_seeds_of_its_own():
@@ -164,12 +164,12 @@ def test_a_suite_without_a_number_of_seeds_is_named(tmp_path):
     path = tmp_path / "definitions.toml"
     path.write_text("[defaults]\nseeds = { mujoco = 2 }\n[[tables.a.parts]]\ndatasets = ['antmaze']\n")
     with pytest.raises(UsageError, match=r"no number of seeds for antmaze data under defaults\.seeds: mujoco"):
-        load_definitions(path).wanted(Choice())
+        load_definitions(path).wanted(RunChoice())
 
 
 def test_data_sets_come_in_the_order_they_are_named_in():
     named = ["walker2d-medium-v2", "antmaze", "hopper-medium-v2"]
-    runs = in_order(load_definitions().wanted(Choice(tables=["2"], datasets=named)))
+    runs = in_order(load_definitions().wanted(RunChoice(tables=["2"], datasets=named)))
     order = list(dict.fromkeys(spec.dataset for spec in runs))
     assert (order[0], order[-1]) == (named[0], named[-1]) and len(order) == 8
     assert all(name.startswith("antmaze") for name in order[1:-1])

@@ -8,13 +8,13 @@ from lab.tests.paper.small import row
 from rewind.agents.settings import paper_settings
 from rewind.data.catalogue import known_entry
 from rewind.run_spec import RunSpec
-from rewind_lab.paper.costs import Estimate
-from rewind_lab.paper.definitions import Choice, in_order, load_definitions
+from rewind_lab.paper.costs import CostEstimate
+from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.index import Index, index_of
 from rewind_lab.paper.packing import datasets_of, next_group, pack
 
-RUNS = in_order(load_definitions().wanted(Choice(tables=["2", "1", "planning_delay"], data="rewind")))
-ESTIMATE = Estimate(Index())
+RUNS = in_order(load_definitions().wanted(RunChoice(tables=["2", "1", "planning_delay"], data="rewind")))
+ESTIMATE = CostEstimate(Index())
 
 
 def test_groups_hold_each_run_once_share_a_program_and_fit():
@@ -67,9 +67,9 @@ def test_estimates_learn_from_what_groups_took():
     rest = before - update * 64 * 1_000_000 - last
     rows = [row("a", step, runs_together=64, seconds_per_update=3 * update, group_seconds=0.0) for step in range(14)]
     rows = [{**each, "group_seconds": 3 * update * 64 * 1_000_000 + rest / 2} for each in rows]
-    after = Estimate(index_of(rows))
+    after = CostEstimate(index_of(rows))
     assert after.seconds(spec, 64) == pytest.approx(3 * (before - rest - last) + rest / 2 + last)
-    assert Estimate(index_of(rows), "cpu").seconds(spec, 1) == Estimate(Index(), "cpu").seconds(spec, 1)
+    assert CostEstimate(index_of(rows), "cpu").seconds(spec, 1) == CostEstimate(Index(), "cpu").seconds(spec, 1)
     assert after.most(spec, 480, 128) < ESTIMATE.most(spec, 480, 128)
 
 
@@ -80,10 +80,10 @@ def test_128_runs_of_td3_bc_take_what_the_issue_says():
 
 
 def test_estimates_of_fused_kernels_learn_from_groups_that_used_them():
-    spec, plain, fused = RunSpec("hopper-medium-v2"), Estimate(Index()), Estimate(Index(), fused=True)
+    spec, plain, fused = RunSpec("hopper-medium-v2"), CostEstimate(Index()), CostEstimate(Index(), fused=True)
     assert fused.seconds(spec, 128) < 0.75 * plain.seconds(spec, 128)
     slow = {"runs_together": 128, "seconds_per_update": 20e-6, "group_seconds": 2600.0}
     index = index_of([row("a", step, versions='{"kernels": "fused"}', **slow) for step in range(14)])
     assert {group.kernels for group in index.groups.values()} == {"fused"}
-    assert Estimate(index, fused=True).seconds(spec, 128) > 2 * fused.seconds(spec, 128)
-    assert Estimate(index).seconds(spec, 128) < 1.2 * plain.seconds(spec, 128)
+    assert CostEstimate(index, fused=True).seconds(spec, 128) > 2 * fused.seconds(spec, 128)
+    assert CostEstimate(index).seconds(spec, 128) < 1.2 * plain.seconds(spec, 128)

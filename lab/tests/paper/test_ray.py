@@ -19,7 +19,7 @@ from lab.tests.paper.small import write_definitions
 from rewind.cli import main
 from rewind.run_spec import digest
 from rewind_lab.paper.clock import Deadline
-from rewind_lab.paper.definitions import Choice, in_order, load_definitions
+from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.job import JobOptions
 from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner, RunnerOptions
@@ -64,7 +64,7 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path):
     printed, _ = driver.communicate(timeout=400)
     assert driver.returncode == 0 and b"all runs are finished" in printed, printed.decode()
 
-    runs = in_order(load_definitions(definitions).wanted(Choice()))
+    runs = in_order(load_definitions(definitions).wanted(RunChoice()))
     options = RunnerOptions(runs_per_group=3, device="cpu", job=JobOptions(points=4, progress=False))
     Runner(tmp_path / "whole", runs, Deadline(), options).run()
     assert figures(out) == figures(tmp_path / "whole") and len({each["run"] for each in read_rows(out)}) == 6

@@ -68,7 +68,7 @@ def test_stopped_again_and_again_it_ends_with_the_same_results(tmp_path, runs, w
         Runner(tmp_path, runs, Impatient(3), OPTIONS).run()
         calls += 1
         assert calls < 10
-    assert calls >= 3 and "the next call goes on from here" in capsys.readouterr().out
+    assert calls >= 3 and "the next call continues from here" in capsys.readouterr().out
     assert figures(tmp_path) == figures(whole)
 
 
@@ -79,7 +79,7 @@ def test_ctrl_c_says_how_to_go_on_here(tmp_path, runs, monkeypatch):
         raise Stopped("stopped at step 1; --resume goes on")
 
     monkeypatch.setattr("rewind_lab.paper.runner.train_group", stopped)
-    with pytest.raises(Stopped, match="the same command goes on from it"):
+    with pytest.raises(Stopped, match="the same command resumes it"):
         Runner(tmp_path, runs, Deadline(), OPTIONS).run()
 
 
@@ -246,7 +246,7 @@ def test_a_begun_group_is_gone_on_with_only_where_the_time_is_worth_its_start(tm
     later = Runner(tmp_path, group, Deadline(20), RunnerOptions())
     later.started = 1
     assert later._next() == [] and not loaded  # the data is not paid for either
-    assert "too short to start with hopper-medium-v2; the next call goes on" in capsys.readouterr().out
+    assert "too short to start with hopper-medium-v2; the next call continues" in capsys.readouterr().out
     later.deadline = Deadline(90)
     assert later._next() == group and loaded == ["hopper-medium-v2"]
     first = Runner(tmp_path, group, Deadline(20), RunnerOptions())

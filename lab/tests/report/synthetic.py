@@ -9,7 +9,7 @@ import numpy as np
 
 from rewind.data.catalogue import known_entry
 from rewind.evaluation import evaluation_steps
-from rewind_lab.paper.definitions import Choice, in_order, load_definitions
+from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 
 LOWER, HIGHER = (
     ("lower_mean_unc", "lower_lqm_unc", "lower_uqm_unc"),
@@ -55,7 +55,7 @@ def rows(
 ):
     """The rows of finished runs, as the runner writes them."""
     definitions = load_definitions()
-    specs = in_order(definitions.wanted(Choice(tables, data, **choice)))
+    specs = in_order(definitions.wanted(RunChoice(tables, data, **choice)))
     generator = np.random.default_rng(0)
     return [row for spec in specs if keep(spec) for row in _run(spec, effect, noise, generator)]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rewind.agents.agent import Agent
 from rewind.agents.networks import fused_networks
 from rewind.errors import UsageError
-from rewind.training.table import Table
+from rewind.training.table import DeviceTable
 from rewind.version import __version__
 
 EXPLODED = 1e9  # a Q value beyond this is no value
@@ -44,7 +44,7 @@ class Engine:
         self,
         agents: Sequence[Agent[Any]],
         seeds: Sequence[int],
-        table: Table,
+        table: DeviceTable,
         batch_size: int,
         *,
         firsts: Sequence[int] | None = None,
@@ -93,7 +93,7 @@ class Engine:
 
 
 def _alone(block: Any) -> Any:
-    def one_run(agents: Any, state: Any, alive: Any, table: Table, *planned: Any) -> Any:
+    def one_run(agents: Any, state: Any, alive: Any, table: DeviceTable, *planned: Any) -> Any:
         only = partial(jax.tree.map, lambda leaf: leaf[0])
         result = block(only(agents), only(state), alive[0], table, *only(planned))
         return jax.tree.map(lambda leaf: leaf[None], result)
@@ -115,7 +115,7 @@ def train_block(
     agent: Agent[Any],
     state: Any,
     alive: jax.Array,
-    table: Table,
+    table: DeviceTable,
     first: jax.Array,
     indices: jax.Array,
     fresh: jax.Array,

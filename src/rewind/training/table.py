@@ -43,7 +43,7 @@ class Source(NamedTuple):
     first: int = 0
 
 
-class Table(NamedTuple):
+class DeviceTable(NamedTuple):
     """Rows of (observation, next observation, action, reward, terminal) side by side: one gather brings a batch."""
 
     rows: jax.Array  # (rows, 2 * observation + action + 2)
@@ -56,14 +56,14 @@ class Table(NamedTuple):
         return Transitions(observations, actions, rest[..., 0], successors, rest[..., 1] > 0.5, fresh)
 
 
-def make_table(sources: Sequence[Source]) -> Table:
+def make_table(sources: Sequence[Source]) -> DeviceTable:
     """Put data on the device. Steps that are no transitions get a row too; nobody plans it."""
     first = sources[0].data
     width = 2 * first.observations.shape[1] + first.actions.shape[1] + 2
     table = np.empty((sum(source.data.rows for source in sources), width), np.float32)
     for data, normaliser, begin in sources:
         _fill(table[begin : begin + data.rows], data, normaliser)
-    return Table(jnp.asarray(table))
+    return DeviceTable(jnp.asarray(table))
 
 
 def _fill(table: NDArray[Any], data: Trajectories, normaliser: Normaliser) -> None:

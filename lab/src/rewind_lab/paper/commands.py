@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rewind.errors import UsageError, require
 from rewind.run_spec import RunSpec
 from rewind.table import table
-from rewind_lab.paper.definitions import Choice, Definitions, in_order, load_definitions
+from rewind_lab.paper.definitions import Definitions, RunChoice, in_order, load_definitions
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Chosen:
         if self.seeds and min(self.seeds) < 0:
             raise UsageError(f"--seeds has {min(self.seeds)}; expected 0 or more")
         definitions = load_definitions(self.definitions)
-        choice = Choice(self.tables, self.data, self.datasets, self.algorithms, self.seeds, self.steps)
+        choice = RunChoice(self.tables, self.data, self.datasets, self.algorithms, self.seeds, self.steps)
         return definitions, definitions.wanted(choice)
 
 
@@ -88,14 +88,14 @@ class PaperRun(Chosen):
     def _show(self) -> None:
         from rewind_lab.paper.clock import parse_duration
         from rewind_lab.paper.cost_table import cost_done
-        from rewind_lab.paper.costs import Estimate
+        from rewind_lab.paper.costs import CostEstimate
         from rewind_lab.paper.index import read_index
         from rewind_lab.paper.packing import pack
         from rewind_lab.paper.status import plan_text
 
         definitions, wanted = self.read()
         index = read_index(self.out)
-        estimate = Estimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
+        estimate = CostEstimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
         groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))[: self.groups]
         tables = [definitions.tables[name] for name in wanted]

@@ -25,7 +25,7 @@ POLICY_CALL = 0.0005  # seconds, for all runs at once
 CORES = 16  # of the machine with that GPU
 
 
-class Estimate:
+class CostEstimate:
     """Seconds that groups will take on a device.
 
     device: as in the results, "gpu NVIDIA H200", or its first word, which is what guesses and earlier groups go by

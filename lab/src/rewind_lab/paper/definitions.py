@@ -70,7 +70,7 @@ class TableDefinition:
 
 
 @dataclass(frozen=True)
-class Choice:
+class RunChoice:
     """Which of the runs are wanted; None: all, or the definition's. Data sets come in the order they are named in."""
 
     tables: Sequence[str] = ()
@@ -95,7 +95,7 @@ class Definitions:
                 raise unknown_name("table", name, self.tables)
         return [table for name, table in self.tables.items() if not names or name in names]
 
-    def wanted(self, choice: Choice) -> dict[str, list[RunSpec]]:
+    def wanted(self, choice: RunChoice) -> dict[str, list[RunSpec]]:
         """The runs of each chosen table, without those that the choice leaves out."""
         tables = {table.name: list(self._runs(table, choice)) for table in self.chosen(choice.tables)}
         every = [spec for specs in tables.values() for spec in specs]
@@ -111,7 +111,7 @@ class Definitions:
             tables = {name: [spec for spec in specs if spec.algorithm in keep] for name, specs in tables.items()}
         return tables
 
-    def _datasets(self, choice: Choice, there: set[str]) -> list[str]:
+    def _datasets(self, choice: RunChoice, there: set[str]) -> list[str]:
         """The names that the choice means, each of which some table must want."""
         found: list[str] = []
         where = f"known: those of `rewind data list` that a chosen table wants, and {', '.join(SUITES)}"
@@ -122,7 +122,7 @@ class Definitions:
             found += meant
         return list(dict.fromkeys(found))
 
-    def _runs(self, table: TableDefinition, choice: Choice) -> Iterator[RunSpec]:
+    def _runs(self, table: TableDefinition, choice: RunChoice) -> Iterator[RunSpec]:
         """Each run once, in order."""
         seen: set[RunSpec] = set()
         for part in self._parts(table):
@@ -135,7 +135,7 @@ class Definitions:
         included = [part for name in table.includes for part in self._parts(self.tables[name])]
         return [*included, *table.parts]
 
-    def _expand(self, part: Part, choice: Choice) -> Iterator[RunSpec]:
+    def _expand(self, part: Part, choice: RunChoice) -> Iterator[RunSpec]:
         own = self.defaults
         settings = {**own.settings, **part.settings}
         samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
@@ -157,7 +157,7 @@ class Definitions:
                         )
                     )  # fmt: skip
 
-    def _seeds(self, part: Part, choice: Choice, suite: str) -> Sequence[int]:
+    def _seeds(self, part: Part, choice: RunChoice, suite: str) -> Sequence[int]:
         """As chosen; or so many as the part says, or else the defaults."""
         if choice.seeds is not None:
             return choice.seeds

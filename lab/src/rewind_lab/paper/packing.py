@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from rewind.run_spec import RunSpec
-from rewind_lab.paper.costs import Estimate
+from rewind_lab.paper.costs import CostEstimate
 
-Group = list[RunSpec]
+SpecGroup = list[RunSpec]
 
 
-def next_group(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most: int) -> Group:
+def next_group(left: Sequence[RunSpec], estimate: CostEstimate, seconds: float, most: int) -> SpecGroup:
     """The first run that is left, and others that share its program, as many as fit; none where none does.
 
     Those on the same data set come first, then those on the next one: fewer sets are needed at a time.
@@ -32,7 +32,7 @@ def datasets_of(specs: Iterable[RunSpec]) -> list[str]:
     return list(dict.fromkeys(spec.dataset for spec in specs))
 
 
-def pack(left: Sequence[RunSpec], estimate: Estimate, seconds: float, most: int) -> Iterator[Group]:
+def pack(left: Sequence[RunSpec], estimate: CostEstimate, seconds: float, most: int) -> Iterator[SpecGroup]:
     """All groups, in order. A run that takes longer than `seconds` alone still gets a group: it goes on next time."""
     left = list(left)
     while left:

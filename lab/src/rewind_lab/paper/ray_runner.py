@@ -1,7 +1,7 @@
 """The same groups on the workers of a Ray cluster; results come back to this process, which alone writes them.
 
-Between the processes travel strings of JSON. When a worker is killed, Ray gives its group to another one, which goes on
-from the checkpoint where it is on the same machine.
+Between the processes travel strings of JSON. When a worker is killed, Ray gives its group to another one, which
+resumes from the checkpoint where it is on the same machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rewind.training import Stopped
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.index import read_index
 from rewind_lab.paper.job import JobOptions, check_datasets, train_group
-from rewind_lab.paper.packing import Group, datasets_of
+from rewind_lab.paper.packing import SpecGroup, datasets_of
 from rewind_lab.paper.runner import Runner, RunnerOptions, in_words, named_sets
 from rewind_lab.paper.work import is_trained, only_runner, work_folder, write_work
 
@@ -44,7 +44,7 @@ class RayRunner(Runner):
     ) -> None:
         super().__init__(out, wanted, deadline, options)
         self.address = address
-        self.flying: dict[Any, Group] = {}
+        self.flying: dict[Any, SpecGroup] = {}
 
     def run(self) -> None:
         with only_runner(self.out), cluster(self.address) as ray:
@@ -86,7 +86,7 @@ class RayRunner(Runner):
             sent = True
         return sent
 
-    def _request(self, group: Group) -> str:
+    def _request(self, group: SpecGroup) -> str:
         """A worker's folder is named after the results it works for, so that a retry finds what is left of it."""
         folder = work_folder(Path("rewind-paper") / digest([str(self.out.resolve())]), group)
         end = time.time() + self.deadline.left if self.deadline.left < float("inf") else None
@@ -111,10 +111,10 @@ class RayRunner(Runner):
             self.failed |= {spec.run for spec in group}
         else:
             self.deadline.passed = True
-            say(f"the time is over for {named_sets(group)}; the next call on the same machines goes on from here")
+            say(f"the time is over for {named_sets(group)}; the next call on the same machines continues from here")
 
 
-def _named(group: Group) -> str:
+def _named(group: SpecGroup) -> str:
     return f"group {group_name(group)}, {in_words(group)}"
 
 

@@ -14,14 +14,14 @@ from rewind.run_spec import RunSpec, group_name
 from rewind.training import Stopped
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.collect import gather
-from rewind_lab.paper.costs import Estimate
+from rewind_lab.paper.costs import CostEstimate
 from rewind_lab.paper.index import Index, index_of, read_index
 from rewind_lab.paper.job import JobOptions, check_datasets, train_group
-from rewind_lab.paper.packing import Group, datasets_of, next_group
+from rewind_lab.paper.packing import SpecGroup, datasets_of, next_group
 from rewind_lab.paper.trained import TrainedGroup
 from rewind_lab.paper.work import begun, forget_work, is_trained, only_runner, work_folder
 
-MOST_BEHIND = 2  # groups whose last evaluations are played while the next one is trained
+MOST_BEHIND = 2  # groups whose last evaluations are under way while the next one is trained
 CAUTION = 0.9  # of the time that is left, what an estimate may fill
 
 
@@ -61,9 +61,9 @@ class Runner:
         self.behind: list[TrainedGroup] = []  # groups that are trained: their last evaluations are under way
 
     def run(self) -> None:
-        """Until nothing is left or the deadline comes; a group that is cut then goes on in the next call.
+        """Until nothing is left or the deadline comes; the next call resumes a group that is cut then.
 
-        While the last evaluations of a group are played, the next ones are trained; the next call plays what is left.
+        While the last evaluations of a group are under way, the next ones are trained; the next call does what is left.
         """
         with only_runner(self.out):
             self.index = read_index(self.out)
@@ -76,8 +76,8 @@ class Runner:
                 self._abandon()
         self.conclude()
 
-    def _take(self, group: Group) -> bool:
-        """Train a group, or play what is left of it; False where the time was over before the end of its training."""
+    def _take(self, group: SpecGroup) -> bool:
+        """Train a group, or evaluate what is left of it; False where the time was over before its last update."""
         self.announce(group)
         self.taken += 1
         if self._is_trained(group):
@@ -91,20 +91,20 @@ class Runner:
         except Stopped as stopped:
             self._look_back()
             if not self.deadline.passed:
-                told = f"stopped while {named_sets(group)} was trained; it is saved"
-                raise Stopped(f"{told}, and the same command goes on from it") from stopped
-            say("the time is over; the next call goes on from here")
+                what = f"stopped while {named_sets(group)} was trained; it is saved"
+                raise Stopped(f"{what}, and the same command resumes it") from stopped
+            say("the time is over; the next call continues from here")
             return False
         self.behind.append(trained)
         with self._may_fail(trained.specs):
             left = trained.journal.poll()
-            more = f"; {left} evaluation{'s are' if left > 1 else ' is'} to be played" if left else ""
+            more = f"; {left} evaluation{'s are' if left > 1 else ' is'} left" if left else ""
             say(f"trained; planning waited for the device in {trained.waited:.0%} of the time{more}")
         self._look_back()
         self._wait(MOST_BEHIND)
         return True
 
-    def _train(self, group: Group) -> TrainedGroup:
+    def _train(self, group: SpecGroup) -> TrainedGroup:
         folder = work_folder(self.out, group)
         return train_group(group, folder, self.deadline, self.job(group), meanwhile=self._look_back)
 
@@ -130,7 +130,7 @@ class Runner:
         for trained in self.behind:
             trained.journal.close()
             kept = self._is_trained(list(trained.specs))
-            rest = "plays the evaluations that are left" if kept else "goes on from its last checkpoint"
+            rest = "does the evaluations that are left" if kept else "resumes from its last checkpoint"
             say(f"{named_sets(trained.specs)}: trained; the next call {rest}")
         self.behind = []
 
@@ -146,7 +146,7 @@ class Runner:
             self.problems.append(str(error))
             self.failed |= {spec.run for spec in group}
 
-    def job(self, group: Group) -> JobOptions:
+    def job(self, group: SpecGroup) -> JobOptions:
         return replace(self.options.job, evaluation_seconds=self._estimate().evaluation(group[0], len(group)))
 
     def conclude(self) -> None:
@@ -162,7 +162,7 @@ class Runner:
         there = {*self.index.runs, *self.failed, *(spec.run for group in self.behind for spec in group.specs)}
         return [spec for spec in self.wanted if spec.run not in there and spec.dataset not in self.refused]
 
-    def finish(self, group: Group, rows: Sequence[Row]) -> None:
+    def finish(self, group: SpecGroup, rows: Sequence[Row]) -> None:
         """Keep the results of a group; only then is it over."""
         write_jsonl(self.out / "groups" / f"{group_name(group)}.jsonl", rows)
         forget_work(self.out, group)
@@ -180,7 +180,7 @@ class Runner:
             if all(spec.run in self.index.runs for spec in group):
                 forget_work(self.out, group)
 
-    def _next(self) -> Group:
+    def _next(self) -> SpecGroup:
         """What was begun, or the next group on data that can be had, as large as the time allows."""
         if self.taken and (self.deadline.passed or self.deadline.left <= 0):
             return []
@@ -200,12 +200,12 @@ class Runner:
                 return group or self.new_group(left)  # anew: data may have taken time to be built
         return []
 
-    def _all_there(self, group: Group) -> bool:
+    def _all_there(self, group: SpecGroup) -> bool:
         """Whether all data of a group can be had; what cannot be is refused from now on."""
         self.refused |= check_datasets(datasets_of(group))
         return not self.refused.keys() & datasets_of(group)
 
-    def begun_group(self, left: Sequence[RunSpec]) -> Group:
+    def begun_group(self, left: Sequence[RunSpec]) -> SpecGroup:
         """One that an earlier call has left: some of its runs are wanted, and it is not larger than groups may be.
 
         Where some of its data can no longer be had, its other runs go into new groups. One that is trained comes first,
@@ -217,17 +217,17 @@ class Runner:
         usable = [each for each in groups if len(each) <= most and not self.refused.keys() & datasets_of(each)]
         return next(iter([*trained, *usable]), [])
 
-    def _is_trained(self, group: Group) -> bool:
+    def _is_trained(self, group: SpecGroup) -> bool:
         return bool(group) and is_trained(work_folder(self.out, group))
 
-    def too_late(self, group: Group) -> bool:
+    def too_late(self, group: SpecGroup) -> bool:
         """Whether the time that is left is not worth the start of the group; the first of a call always is."""
         if not self.started or self._estimate().least(group[0], len(group)) < self.deadline.left:
             return False
-        say(f"the time that is left is too short to start with {named_sets(group)}; the next call goes on from here")
+        say(f"the time that is left is too short to start with {named_sets(group)}; the next call continues from here")
         return True
 
-    def new_group(self, left: Sequence[RunSpec]) -> Group:
+    def new_group(self, left: Sequence[RunSpec]) -> SpecGroup:
         """Of these runs; none where the time that is left is too short to be worth it."""
         most, seconds, estimate = self.options.runs_per_group, self.options.group_seconds, self._estimate()
         if not left:
@@ -244,18 +244,18 @@ class Runner:
         say("the time that is left is too short for another group")
         return []
 
-    def announce(self, group: Group) -> None:
+    def announce(self, group: SpecGroup) -> None:
         if self._is_trained(group):
-            say(f"{named_sets(group)}, {in_words(group)}: trained; playing the evaluations that are left")
+            say(f"{named_sets(group)}, {in_words(group)}: trained; doing the evaluations that are left")
             return
         self.started += 1
         minutes = self._estimate().seconds(group[0], len(group)) / 60
-        how = "going on" if (work_folder(self.out, group) / "config.json").exists() else "training"
+        how = "resuming" if (work_folder(self.out, group) / "config.json").exists() else "training"
         say(f"{how}: {named_sets(group)}, {in_words(group)}, {group[0].steps:,} steps, about {minutes:.1f} min")
 
-    def _estimate(self) -> Estimate:
+    def _estimate(self) -> CostEstimate:
         job = self.options.job
-        return Estimate(self.index, self.options.device, job.points, fused=job.fused)
+        return CostEstimate(self.index, self.options.device, job.points, fused=job.fused)
 
     def _check_data(self, rows: Sequence[Row]) -> None:
         """Results on one data set should be of the same data."""
@@ -270,5 +270,5 @@ def named_sets(group: Sequence[RunSpec]) -> str:
     return ", ".join(datasets_of(group))
 
 
-def in_words(group: Group) -> str:
+def in_words(group: SpecGroup) -> str:
     return f"{len(group)} run{'s' if len(group) > 1 else ''} of {group[0].algorithm}"

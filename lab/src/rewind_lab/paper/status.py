@@ -10,7 +10,7 @@ from typing import Any
 from rewind.run_spec import RunSpec
 from rewind.table import table
 from rewind_lab.paper.cost_table import cost_done
-from rewind_lab.paper.costs import Estimate
+from rewind_lab.paper.costs import CostEstimate
 from rewind_lab.paper.definitions import Definitions, in_order
 from rewind_lab.paper.index import Index, read_index
 from rewind_lab.paper.packing import datasets_of, pack
@@ -37,7 +37,7 @@ def status(
     begun: groups that are not finished; trained: they only have evaluations left
     """
     index = read_index(out)
-    estimate = Estimate(index, sizes.device, definitions.defaults.points, sizes.cores, fused=sizes.fused)
+    estimate = CostEstimate(index, sizes.device, definitions.defaults.points, sizes.cores, fused=sizes.fused)
     every = in_order(wanted)
     figures = {**_counts(every, index, estimate, sizes), "hours_spent": index.seconds / 3600}
     figures["begun"] = [
@@ -57,7 +57,7 @@ def status(
     return figures
 
 
-def _counts(specs: Sequence[RunSpec], index: Index, estimate: Estimate, sizes: Sizes) -> dict[str, Any]:
+def _counts(specs: Sequence[RunSpec], index: Index, estimate: CostEstimate, sizes: Sizes) -> dict[str, Any]:
     left = [spec for spec in specs if spec.run not in index.runs]
     groups = list(pack(left, estimate, sizes.group_seconds, sizes.runs_per_group))
     seconds = sum(estimate.seconds(group[0], len(group)) for group in groups)
@@ -89,7 +89,7 @@ def status_text(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def plan_text(groups: Sequence[Sequence[RunSpec]], estimate: Estimate) -> str:
+def plan_text(groups: Sequence[Sequence[RunSpec]], estimate: CostEstimate) -> str:
     """The groups that would be trained, in order."""
     rows = [
         {

@@ -12,7 +12,7 @@ from rewind.files import read_json
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind.report.runs import Protocol
 from rewind.statistics import deviation
-from rewind_lab.paper.definitions import Choice, load_definitions
+from rewind_lab.paper.definitions import RunChoice, load_definitions
 from rewind_lab.paper.published import Printed
 from rewind_lab.paper.report.comparisons import printed
 from rewind_lab.paper.report.methods import method_of
@@ -41,7 +41,7 @@ def beside(results: PaperResults, behaviour: dict[str, float], table: str = "reb
     if different := results.protocol.against(Protocol()):
         raise DataError(f"no run here is by the paper's protocol, which this page is about; they have {different}")
     definitions = load_definitions()
-    specs = definitions.wanted(Choice([table], "rewind"))[table]
+    specs = definitions.wanted(RunChoice([table], "rewind"))[table]
     wanted = dict.fromkeys((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in specs)
     lines = [_line(results, behaviour, *variant) for variant in sorted(wanted, key=lambda one: one[0])]
     devices = sorted({run.row["device"] for run in results.runs})

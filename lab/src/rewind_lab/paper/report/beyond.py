@@ -12,7 +12,7 @@ from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import LABELS, Method, short
 from rewind.report.runs import FinishedRun, scores_of
 from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
-from rewind_lab.paper.definitions import Choice, Definitions, TableDefinition, load_definitions
+from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS
 from rewind_lab.paper.report.methods import paper_sets
@@ -43,7 +43,7 @@ def beyond_tables(results: PaperResults) -> list[Table]:
 
 
 def _table(definitions: Definitions, definition: TableDefinition, results: PaperResults) -> Table | None:
-    choice = Choice([definition.name], results.data, steps=results.protocol.steps)
+    choice = RunChoice([definition.name], results.data, steps=results.protocol.steps)
     specs = definitions.wanted(choice)[definition.name]
     full = {spec: described(spec) for spec in specs}
     names = differing(full)
