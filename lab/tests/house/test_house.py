@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from importlib import import_module
 
 import pytest
@@ -89,3 +90,8 @@ def test_a_transition_passes_few_files_in_the_order_of_the_floors():
     # Rows go from data through the memory to the agents; whoever hands them on does so from the top down.
     assert [room for room in entered if room in ("data", "memory", "agents")] == ["data", "memory", "agents"]
     assert [room for room in entered if room in ("cli", "training")] == ["cli", "training"]
+
+
+def test_no_two_classes_have_one_name():
+    names = Counter(node.name for _, tree in trees() for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []
