@@ -8,7 +8,7 @@ for package in ("jax", "equinox", "optax", "tyro", "gymnasium", "mujoco"):
     pytest.importorskip(package)
 
 from rewind.cli import main
-from rewind.cli.train_job import find_environment
+from rewind.cli.train_runs import find_environment
 from rewind.data import load
 from rewind.rebuilt import orders
 from rewind.training import make_runs

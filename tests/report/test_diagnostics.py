@@ -17,22 +17,21 @@ from rewind.report.diagnostics import FIGURES, NO_SCORE
 from rewind.report.train_metrics import POINTS, read_metrics
 
 
-def write_unplayed(path, name="mine", critic=True, steps=(10, 20)):
-    """A folder of `rewind train --env none`: two methods, two seeds, TD errors 0.1, 0.2 and 0.3, 0.4 at the end."""
-    write_train_folder(path)
-    results = json.loads((path / "results.json").read_text())
-    results["data"]["name"] = name
-    lines = []
-    for number, run in enumerate(results["runs"]):
-        del run["curve"]
+def write_unplayed(path, name="mine", critic=True, steps=(10, 20), more=({}, {}, {}, {}), **folder):
+    """A folder of `rewind train --env none`: two methods, two seeds, TD errors 0.1, 0.2 and 0.3, 0.4 at the end.
+
+    more: figures of each run
+    """
+    figures, lines = [], []
+    for number in range(4):
         ends = dict.fromkeys(FIGURES, 0.1 * (number + 1)) if critic else {"action_distance": 0.5}
-        run |= dict.fromkeys(FIGURES) | ends
+        figures.append(dict.fromkeys(FIGURES) | ends | more[number])
         for step in steps:
-            at = {"run": number, "name": run["name"], "step": step}
-            lines.append(at | {key: value and value * steps[-1] / step for key, value in run.items() if key in FIGURES})
+            at = {"run": number, "name": str(number), "step": step}
+            lines.append(at | {key: figures[-1][key] and figures[-1][key] * steps[-1] / step for key in FIGURES})
             lines.append(at | {"alive": True, "planning_delay": 0.0, "actor_loss": 1.0})
             lines[-1] |= {"critic_loss": 2e-5, "q": 5e6} if critic else {}
-    (path / "results.json").write_text(json.dumps(results))
+    write_train_folder(path, name, figures=figures, **folder)
     (path / "group-0").mkdir(exist_ok=True)
     (path / "group-0" / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -61,20 +60,14 @@ def test_figures_are_means_of_the_seeds_with_their_interval_and_no_score_is_give
 def test_critics_that_diverged_are_named_first(tmp_path):
     told, _ = report(write_unplayed(tmp_path))
     assert "diverged (" not in told and "| 2 | 0 | – |" in told  # nothing is known of older ones
-    results = json.loads((tmp_path / "results.json").read_text())
-    results["runs"][0] |= {"q": 5.0, "q_excess": 0.0}
-    results["runs"][2] |= {"q": 5e6, "q_excess": 40.0}
-    results["runs"][3] |= {"q": 5.0, "q_excess": 0.04}  # an error of estimation
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    told, _ = report(tmp_path)
+    small = {"q": 5.0, "q_excess": 0.04}  # an error of estimation
+    told, _ = report(
+        write_unplayed(tmp_path, more=({"q": 5.0, "q_excess": 0.0}, {}, {"q": 5e6, "q_excess": 40.0}, small))
+    )
     notice = "1 of 4 critics diverged (mine, TD3+BC: TR, β 0.5): their Q is beyond what"
     assert told.index(notice) < told.index(NO_SCORE)
     assert "| 2 | 0 | 1 |" in told and "| 2 | 0 | 0 |" in told
-    for run in results["runs"]:
-        run["alive"] = False
-    results["command"]["agent"]["algorithm"] = "bc"
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    told, _ = report(tmp_path)
+    told, _ = report(write_unplayed(tmp_path, algorithm="bc", alive=False))
     assert "critics diverged (" not in told  # it has none
 
 
@@ -104,7 +97,7 @@ def test_folders_side_by_side_are_told_apart_even_on_the_papers_data_sets(tmp_pa
 
 def test_what_was_played_is_scored_and_the_rest_is_named(tmp_path, capsys):
     write_train_folder(tmp_path / "played")
-    write_unplayed(tmp_path / "unplayed")
+    write_unplayed(tmp_path / "unplayed", environment="none")
     told, data = report(tmp_path)
     assert "| Score |" in told and "diagnostics" not in data
     assert f"left out, trained without a simulator: {tmp_path / 'unplayed'}" in capsys.readouterr().err

@@ -1,10 +1,9 @@
-"""`rewind paper report` and `rewind report`: pages from folders, and what is said where there is none to make."""
+"""`rewind paper report`: pages from folders, and what is said where there is none to make."""
 
 import json
 import re
 import subprocess
 import sys
-from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,15 +12,12 @@ from lab.tests.paper.small import write_definitions
 
 pytest.importorskip("tyro")
 
-from tests.report.train_folder import write_train_folder
 
 from rewind.cli import main
 from rewind.evaluation.rows import write_jsonl
-from rewind.rebuilt.recipes import find_recipe
 from rewind.report.document import Cell, Document, Line, Section, Table
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
-from rewind.report.train_folder import train_rows, train_runs
 from rewind_lab.paper.collect import collect
 
 from .synthetic import rows
@@ -38,13 +34,9 @@ def report(*arguments):
     main(["paper", "report", *map(str, arguments)])
 
 
-def train_report(*arguments):
-    main(["report", *map(str, arguments)])
-
-
-def fails(capsys, *arguments, of=report):
+def fails(capsys, *arguments):
     with pytest.raises(SystemExit) as stop:
-        of(*arguments)
+        report(*arguments)
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert error.startswith("rewind: ") and error.count("\n") == 1, error
@@ -198,64 +190,6 @@ def test_colours_can_be_told_from_their_ground_in_both_themes():
             assert contrast(colours[f"series-{number}"][theme], colours["ground"][theme]) >= 3, (theme, number)
 
 
-def test_folders_of_train_make_a_report_of_scores_and_curves(tmp_path):
-    trained = tmp_path / "run"
-    write_train_folder(trained)
-    train_report(tmp_path, "--markdown", tmp_path / "report.md")
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    check(text)
-    assert "Training report" in text and 'id="claims"' not in text
-    told = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "| TR, β 0.5 | 40.0 ± 14.1 | [30.0, 50.0] | 40.0 | 1.00 | 2 | 0 |" in told
-    assert len(train_rows(train_runs(trained))) == 2 * 2 * 2
-
-
-@pytest.mark.parametrize("other", [{"alpha": 9.0}, {"target_high": 0.0}], ids=["another number", "a bound"])
-def test_folders_of_other_settings_are_other_methods(tmp_path, other):
-    """Two trainings that differ in a number are not four seeds of one."""
-    write_train_folder(tmp_path / "first")
-    write_train_folder(tmp_path / "second", **other)
-    train_report(tmp_path, "--markdown", tmp_path / "report.md")
-    told = (tmp_path / "report.md").read_text(encoding="utf-8")
-    lines = [line for line in told.splitlines() if line.startswith("| TR, β 0.5")]
-    (name,) = other
-    assert len(lines) == 2 and any(name in line for line in lines) and all("| 2 | 0 |" in line for line in lines)
-    assert not any("None" in line for line in lines)
-
-
-def settings(tmp_path, name="rewind/antmaze-umaze-v0", alpha=2.5, notes=None, view=None, chosen=(), bounds=None):
-    """Those of the runs in a folder of `rewind train`."""
-    write_train_folder(tmp_path, alpha, **bounds or {})
-    config, results = (json.loads((tmp_path / f"{file}.json").read_text()) for file in ("config", "results"))
-    for run in config["config"]["runs"]:
-        run["view"] = view or {"rewards": "minus_one", "normalise_states": True, "top": 1.0}
-    results["data"] |= {"name": name, "notes": notes or {}}
-    results["command"]["agent"] |= {"set": list(chosen), "hidden": None, "bounded": bounds is not None}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    (tmp_path / "results.json").write_text(json.dumps(results))
-    (found,) = {row["settings"] for row in train_rows(train_runs(tmp_path))}
-    return json.loads(found)
-
-
-def test_training_that_is_not_the_papers_is_not_taken_for_it(tmp_path):
-    """Whatever made it differ: a number, what it saw of the data, or data that only bears the name."""
-    assert settings(tmp_path) == {}
-    assert settings(tmp_path, chosen=["alpha=2.5"]) == {}  # the paper's own number
-    assert settings(tmp_path, alpha=9.0, chosen=["alpha=9"]) == {"alpha": 9.0}
-    bounds = {"target_low": -100.0, "target_high": 0.0}
-    assert settings(tmp_path, bounds=bounds) == bounds
-    view = {"rewards": "raw", "normalise_states": True, "top": 0.5}
-    assert settings(tmp_path, view=view) == {"rewards": "raw", "top": 0.5}
-    recipe = asdict(find_recipe("rewind/antmaze-umaze-v0"))
-    made = {"recipe": recipe, "seed": 0, "policies": [{"name": "ant"}]}
-    assert settings(tmp_path, notes={"made": made}) == {}
-    other = {"recipe": recipe | {"size": 20_000, "maze": {"stop": False}}, "seed": 3, "policies": [{"name": "mine"}]}
-    told = {"transitions": 20_000, "data seed": 3, "policy": "mine", "episodes": "go on after their goals"}
-    assert settings(tmp_path, notes={"made": other}) == told
-    train_report(tmp_path, "--markdown", tmp_path / "report.md")
-    assert "Trajectory Replay helps" not in (tmp_path / "report.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.long
 def test_what_the_runner_writes_makes_a_report(tmp_path):
     """End to end, small. A folder of `rewind train` is reported where that command is tested."""
@@ -279,18 +213,13 @@ def test_a_report_needs_neither_jax_nor_pyarrow_nor_matplotlib(tmp_path):
 
 
 def test_errors_say_what_was_expected(tmp_path, capsys):
-    for command in (report, train_report):
-        assert "no folder" in fails(capsys, tmp_path / "nowhere", of=command)
-        assert "nothing to report" in fails(capsys, tmp_path, of=command)
+    assert "no folder" in fails(capsys, tmp_path / "nowhere")
+    assert "nothing to report" in fails(capsys, tmp_path)
     cut = folder(tmp_path / "cut", rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0]))
     (cut / "groups" / "group.jsonl").write_text('{"run": 1')
     assert "line 1" in fails(capsys, cut)
     good = folder(tmp_path / "good", rows(tables=("2",), datasets=["hopper-medium-v2"], seeds=[0]))
     assert "bench train" in fails(capsys, good, "--cost", good / "groups" / "group.jsonl")
-    assert f"rewind paper report {good}" in fails(capsys, good, of=train_report)
-    write_train_folder(tmp_path / "old")
-    (tmp_path / "old" / "config.json").write_text("{}")
-    assert "rewind train" in fails(capsys, tmp_path / "old", of=train_report)
 
 
 def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 
 from rewind.agents import AGENTS
 from rewind.data.catalogue import known_entry
+from rewind.errors import UsageError
 
 VIEW = {"rewards": "raw", "normalise_states": False}  # how an agent sees data, where its table says nothing else
 
@@ -53,6 +54,14 @@ def paper_beta(dataset: str | None) -> float | None:
     """The weighted target's beta for a data set; None where the paper gives none."""
     known = known_entry(dataset)
     return None if known is None else _table("beta").get(known.name)
+
+
+def required_beta(dataset: str | None) -> float:
+    """The same; an error where the paper gives none."""
+    beta = paper_beta(dataset)
+    if beta is None:
+        raise UsageError(f"the paper gives no beta for {dataset or 'this data'}; choose one from 0 to 1")
+    return beta
 
 
 def agent_label(algorithm: str) -> str:

@@ -12,7 +12,7 @@ from rewind.report import diagnostics, training_page
 from rewind.report.document import Document
 from rewind.report.output import write_document
 from rewind.report.runs import Results, runs_of
-from rewind.report.train_folder import train_folders, train_rows, train_runs
+from rewind.report.train_folder import ROWS, read_trainings
 
 
 @dataclass
@@ -34,21 +34,18 @@ class Report:
     def _document(self) -> Document:
         if not self.folder.is_dir():
             raise UsageError(f"no folder {self.folder}: expected one that `rewind train` has written")
-        trained = train_runs(*train_folders(self.folder))
-        rows = train_rows(trained)
-        unplayed = [run for run in trained if "curve" not in run.result]
-        if rows:
-            if unplayed:
-                where = ", ".join(sorted({str(run.folder) for run in unplayed}))
-                warnings.warn(
-                    f"left out, trained without a simulator: {where}; report such a folder alone", stacklevel=2
-                )
-            return training_page.build(Results(runs_of(rows)))
-        if unplayed:
-            return diagnostics.build(unplayed)
+        trainings = read_trainings(self.folder)
+        evaluated = [training for training in trainings if training.evaluated]
+        unscored = [training for training in trainings if not training.evaluated]
+        if evaluated and unscored:
+            where = ", ".join(str(training.folder) for training in unscored)
+            warnings.warn(f"left out, trained without a simulator: {where}; report such a folder alone", stacklevel=2)
+        if evaluated:
+            return training_page.build(Results(runs_of(row for training in evaluated for row in training.rows)))
+        if unscored:
+            return diagnostics.build(unscored)
         if (self.folder / "groups").is_dir() or (self.folder / "results.parquet").exists():
             raise UsageError(f"{self.folder} holds results of `rewind paper run`: rewind paper report {self.folder}")
         raise DataError(
-            f"nothing to report in {self.folder}: expected config.json and results.json, which `rewind train` writes "
-            "once it has finished"
+            f"nothing to report in {self.folder}: expected {ROWS}, which `rewind train` writes once it has finished"
         )

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
-from itertools import product
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from rewind.agents import AGENTS
 from rewind.cli.train import EvaluationOptions, Train
-from rewind.cli.train_settings import parse_settings
+from rewind.cli.train_runs import Described, data_name, describe_runs, find_environment
 from rewind.data import Trajectories, load
-from rewind.envs.make import known_task
 from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
-from rewind.evaluation.diagnose import DIAGNOSED
-from rewind.evaluation.results import (
-    Variant,
-    curve,
-    diagnostics,
-    diagnostics_table,
-    score_table,
-    scores,
-    variants,
-)
+from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
+from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
 from rewind.evaluation.scoring import Scorer, diagnosed, say_scores
 from rewind.files import read_json, write_json
-from rewind.training import Options, Run, Sampler, Trained, bound_targets, make_runs, train
+from rewind.report.train_folder import ROWS
+from rewind.training import Options, Run, Trained, train
 from rewind.training.determinism import make_deterministic
+from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import Evaluate, GroupEvaluator
 from rewind.training.policies import save_policies
 from rewind.training.session import find_device
@@ -43,72 +35,17 @@ def run_job(command: Train) -> None:
     _check_numbers(command)
     chosen = command.data
     data = load(chosen.dataset, boundaries=chosen.boundaries, merge_fragments=chosen.merge_fragments, keys=chosen.keys)
-    out = command.output.out or _default_folder(command, data)
+    out = command.output.out or Path("runs") / f"{data_name(command, data).replace('/', '-')}-{command.agent.algorithm}"
     if command.output.deterministic:
         make_deterministic(out)  # before JAX computes anything
     with jax.default_device(find_device(command.output.device)):
-        runs, names = describe_runs(command, data)
+        described = describe_runs(command, data)
+        runs, names = [each.run for each in described], [each.variant for each in described]
         environment = find_environment(command.evaluation.env, data)
         judge = _judge(command.evaluation, environment, data)
         _announce(command, data, runs, environment, out)
         trained = train(data, runs, judge, _options(command, environment, out), on_evaluation=say_scores(names))
-        report(command, data, variants(trained, names), trained, environment, out)
-
-
-def describe_runs(command: Train, data: Trajectories) -> tuple[list[Run], list[str]]:
-    """All runs, and the name of the variant each belongs to."""
-    agent = command.agent
-    kind = AGENTS[agent.algorithm]
-    fixed, swept = parse_settings(kind, agent.set)
-    if agent.hidden is not None:
-        fixed["hidden"] = agent.hidden
-    fixed = {**kind.defaults(agent.steps), **fixed}
-    view = {"rewards": command.data.rewards, "normalise_states": command.data.normalise_states}
-    given: dict[str, Any] = {key: value for key, value in view.items() if value is not None}
-    runs, names = [], []
-    for values in product(*swept.values()):
-        own = dict(zip(swept, values, strict=True))
-        extra = "".join(f" {name} {value:g}" for name, value in own.items())
-        for run in _combinations(command, data, {**fixed, **own}):
-            runs.append(replace(run, view=replace(run.view, **given), name=run.name + extra))
-            names.append(variant_name(run) + extra)
-    return bound_targets(runs, data) if agent.bounded else runs, names
-
-
-def _combinations(command: Train, data: Trajectories, settings: dict[str, Any]) -> list[Run]:
-    """All samplers with all betas, but the baseline once: where nothing is carried, beta changes nothing."""
-    agent, memory = command.agent, command.memory
-    betas = [None if beta == "paper" else beta for beta in agent.betas]
-    runs = []
-    for name in memory.samplers:
-        sampler = Sampler(name, memory.rank_exponent, memory.reuse, memory.stagger)
-        own = [1.0] if _without_beta(agent.algorithm, name) else betas
-        runs += make_runs(
-            data, agent.algorithm, samplers=[sampler], betas=own, seeds=agent.seeds, top=command.data.top, **settings
-        )
-    return runs
-
-
-def _without_beta(algorithm: str, sampler: str) -> bool:
-    return sampler == "baseline" or not AGENTS[algorithm].has("beta")
-
-
-def variant_name(run: Run) -> str:
-    """A run without its seed."""
-    name, beta = run.sampler.name, run.agent.beta
-    return name if beta is None or name == "baseline" else f"{name} beta {float(beta):g}"
-
-
-def find_environment(asked: str, data: Trajectories) -> str | None:
-    """What to evaluate on: as asked, or what is known of the data; None: nothing."""
-    if asked == "none":
-        return None
-    if asked != "auto":
-        return asked
-    if data.name is not None and known_task(data.name) is not None:
-        return data.name
-    noted: str | None = data.notes.get("environment")
-    return noted
+        report(command, data, described, trained, environment, out)
 
 
 def _judge(options: EvaluationOptions, environment: str | None, data: Trajectories) -> GroupEvaluator | Evaluate:
@@ -144,11 +81,6 @@ def _check_numbers(command: Train) -> None:
         raise UsageError(f"--top is {command.data.top:g}; expected a fraction above 0, at most 1")
 
 
-def _default_folder(command: Train, data: Trajectories) -> Path:
-    name = (data.name or Path(command.data.dataset).stem).replace("/", "-")
-    return Path("runs") / f"{name}-{command.agent.algorithm}"
-
-
 def _options(command: Train, environment: str | None, out: Path) -> Options:
     steps, evaluation, output = command.agent.steps, command.evaluation, command.output
     every = _evaluate_every(command, out)
@@ -182,14 +114,25 @@ def _announce(command: Train, data: Trajectories, runs: Sequence[Run], environme
 def report(
     command: Train,
     data: Trajectories,
-    found: Sequence[Variant],
+    described: Sequence[Described],
     trained: Sequence[Trained],
     environment: str | None,
     out: Path,
 ) -> None:
     """Print the table; write results and policies."""
-    rows = diagnostics(found) if environment is None else scores(found)
-    print(f"\n{diagnostics_table(rows) if environment is None else score_table(rows)}\n")
+    about = {
+        "alive": [result.alive for result in trained],
+        "data": {data_name(command, data): data.fingerprint},
+        "seconds_per_update": None,
+        "group_seconds": 0.0,  # not measured
+        "device": device_kind(),
+        "versions": json.dumps(made_with(command.output.fused), sort_keys=True),
+    }
+    rows = group_rows([each.spec for each in described], [result.records for result in trained], about)
+    runs = [[row | diagnostics_of(row) for row in group] for group in by_run(rows).values()]
+    found = variants(runs, [each.variant for each in described])
+    figures = diagnostics(found) if environment is None else scores(found)
+    print(f"\n{diagnostics_table(figures) if environment is None else score_table(figures)}\n")
     provenance = {
         "data": {"name": data.name, "fingerprint": data.fingerprint, "notes": data.notes},
         "environment": environment,
@@ -197,30 +140,32 @@ def report(
         "batch_size": command.agent.batch_size,
     }
     folders = save_policies(trained, out, provenance)
+    names = [result.run.name for result in trained]
     results = {
         **provenance,
         "command": plain(asdict(command)),
-        "variants": rows,
-        "runs": [_run_figures(result, folder) for result, folder in zip(trained, folders, strict=True)],
+        "variants": figures,
+        "runs": [_run_figures(*run) for run in zip(names, runs, folders, strict=True)],
     }
+    write_jsonl(out / ROWS, rows)
     for path in (out / "results.json", *([command.output.json] if command.output.json else [])):
         write_json(path, results)
         print(f"wrote {path}")
-    first, last = (f"({trained[place].run.name})" for place in (0, -1))
-    several = len(folders) > 1
-    print(f"policies: {folders[0]} {first} ... {folders[-1].name} {last}" if several else f"policy: {folders[0]}")
+    if len(folders) == 1:
+        print(f"policy: {folders[0]}")
+    else:
+        print(f"policies: {folders[0]} ({names[0]}) ... {folders[-1].name} ({names[-1]})")
 
 
-def _run_figures(result: Trained, folder: Path) -> dict[str, Any]:
-    figures: dict[str, Any] = {"name": result.run.name, "seed": result.run.seed, "alive": result.alive}
-    figures["policy"] = str(folder)
-    scored = curve(result, "score")
-    if len(scored.steps):
-        figures |= {"score": scored.score, "last": scored.last, "best": scored.best}
+def _run_figures(name: str, rows: Sequence[Row], folder: Path) -> dict[str, Any]:
+    """What results.json says of a run."""
+    last = rows[-1]
+    figures = {"name": name, "seed": last["seed"], "alive": last["alive"], "policy": folder}
+    if last["diagnostics"] is None:
+        scored = curve(rows, "score")
+        figures |= {"score": float(scored.score), "last": float(scored.last), "best": float(scored.best)}
         figures["curve"] = {"steps": scored.steps.tolist(), "scores": scored.values.tolist()}
-    known = ("q", "q_excess", *DIAGNOSED)
-    figures |= {name: found.last for name in known if len((found := curve(result, name)).steps)}
-    readable: dict[str, Any] = plain(figures)
+    readable: dict[str, Any] = plain(figures | {"q": last["q"], "q_excess": last["q_excess"]} | diagnostics_of(last))
     return readable
 
 

@@ -57,7 +57,7 @@ def run_demo(command: DemoSettings) -> None:
         data, runs, Scorer(environment, command.episodes), steps=steps, batch_size=command.batch_size, evaluate_at=at,
         log_every=every, on_evaluation=say_scores(names),
     )  # fmt: skip
-    compared = variants(trained, names)
+    compared = variants([result.records for result in trained], names)
     rows = scores(compared)
     print(f"\n{score_table(rows)}\n\n{finding(compared)}\n")
     write(command, data, compared, rows, names, trained)

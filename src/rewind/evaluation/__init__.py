@@ -2,13 +2,13 @@
 
 from rewind.evaluation.diagnose import Diagnostics, diagnose
 from rewind.evaluation.evaluate import Evaluation, Evaluator, evaluate
-from rewind.evaluation.protocol import PaperScore, evaluation_steps, paper_score, scored_steps
+from rewind.evaluation.protocol import Curve, evaluation_steps, paper_score, scored_steps
 
 __all__ = [
+    "Curve",
     "Diagnostics",
     "Evaluation",
     "Evaluator",
-    "PaperScore",
     "diagnose",
     "evaluate",
     "evaluation_steps",

@@ -1,64 +1,26 @@
-"""What came of training: one row per variant (sampler, beta, swept numbers), over its seeds."""
+"""What came of training: a line for each variant (sampler, beta, swept numbers), over its seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
 from rewind.evaluation.diagnose import DIAGNOSED
-from rewind.evaluation.protocol import EVERY, scored_steps
+from rewind.evaluation.protocol import EVERY, Curve
 from rewind.statistics import interval as interval
 from rewind.table import table
-from rewind.training.options import Trained
+
+Records = Sequence[Mapping[str, Any]]  # of one run: what was logged, or its rows of results
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A figure of one run against the steps it was taken at; NaN where the run gave no number."""
-
-    steps: Array
-    values: Array
-
-    @property
-    def score(self) -> float:
-        """The paper's: the mean of five at the end, 1000 steps apart, whatever was taken between them."""
-        return float(self.values[self._scored].mean())
-
-    @property
-    def evaluations(self) -> int:
-        """How many `score` is the mean of."""
-        return int(self._scored.sum())
-
-    @property
-    def _scored(self) -> Array:
-        return np.isin(self.steps, scored_steps(int(self.steps[-1])))
-
-    @property
-    def mean(self) -> float:
-        """Over the steps, from the first figure to the last: who learns sooner has more."""
-        if len(self.steps) < 2:
-            return self.last
-        areas = np.diff(self.steps) * (self.values[1:] + self.values[:-1]) / 2
-        return float(areas.sum() / (self.steps[-1] - self.steps[0]))
-
-    @property
-    def last(self) -> float:
-        return float(self.values[-1])
-
-    @property
-    def best(self) -> float:
-        return float(np.nanmax(self.values)) if np.isfinite(self.values).any() else float("nan")
-
-
-def curve(trained: Trained, name: str) -> Curve:
+def curve(records: Records, name: str) -> Curve:
     """One figure of a run, wherever it was taken."""
-    records = [record for record in trained.records if name in record]
-    values = [np.nan if record[name] is None else record[name] for record in records]
-    return Curve(np.array([record["step"] for record in records]), np.array(values, np.float64))
+    taken = [record for record in records if name in record]
+    values = [np.nan if record[name] is None else record[name] for record in taken]
+    return Curve(np.array([record["step"] for record in taken]), np.array(values, np.float64))
 
 
 @dataclass(frozen=True)
@@ -66,18 +28,23 @@ class Variant:
     """Runs that differ in their seeds only."""
 
     name: str
-    runs: list[Trained]
+    runs: list[Records]
 
     def curves(self, name: str = "score") -> list[Curve]:
-        return [curve(run, name) for run in self.runs]
+        return [curve(records, name) for records in self.runs]
+
+    @property
+    def broken(self) -> int:
+        """How many runs have exploded."""
+        return sum(any(record.get("alive") is False for record in records) for records in self.runs)
 
 
-def variants(trained: Sequence[Trained], names: Sequence[str]) -> list[Variant]:
+def variants(runs: Sequence[Records], names: Sequence[str]) -> list[Variant]:
     """The runs by the name of their variant, in the order they come in."""
-    grouped: dict[str, list[Trained]] = {}
-    for result, name in zip(trained, names, strict=True):
-        grouped.setdefault(name, []).append(result)
-    return [Variant(name, runs) for name, runs in grouped.items()]
+    grouped: dict[str, list[Records]] = {}
+    for records, name in zip(runs, names, strict=True):
+        grouped.setdefault(name, []).append(records)
+    return [Variant(name, group) for name, group in grouped.items()]
 
 
 def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
@@ -90,7 +57,7 @@ def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
             {
                 "variant": variant.name,
                 "seeds": len(curves),
-                "broken": sum(not run.alive for run in variant.runs),
+                "broken": variant.broken,
                 "score": _mean([one.score for one in kept]),
                 "interval": interval([one.score for one in kept]),
                 "last": _mean([one.last for one in kept]),
@@ -118,7 +85,7 @@ def diagnostics(found: Sequence[Variant]) -> list[dict[str, Any]]:
     rows = []
     for variant in found:
         row: dict[str, Any] = {"variant": variant.name, "seeds": len(variant.runs)}
-        row["broken"] = sum(not run.alive for run in variant.runs)
+        row["broken"] = variant.broken
         for name in DIAGNOSED:
             ends = np.array([one.last for one in variant.curves(name)])
             row[name] = _mean(ends[np.isfinite(ends)])

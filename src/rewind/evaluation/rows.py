@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rewind.errors import DataError
 from rewind.evaluation.diagnose import DIAGNOSED
@@ -84,7 +83,8 @@ def group_rows(
 def _evaluations(records: Sequence[Mapping[str, Any]], alive: bool) -> Iterator[Row]:
     """The columns of a run that differ from one evaluation to the next."""
     records = sorted(records, key=lambda record: record["step"])
-    dead_from = np.inf if alive else min((r["step"] for r in records if r.get("alive") is False), default=np.inf)
+    dead = [record["step"] for record in records if record.get("alive") is False]
+    dead_from = math.inf if alive else min([*dead, records[-1]["step"]])
     q: Row = {"q": None, "q_excess": None}
     for step, same_step in groupby(records, key=lambda record: record["step"]):
         figures: dict[str, Any] = {}
@@ -99,6 +99,25 @@ def _evaluations(records: Sequence[Mapping[str, Any]], alive: bool) -> Iterator[
                 **{name: int(figures.get(name, 0)) for name in ("episodes", "evaluation_seed")},
                 "diagnostics": json.dumps(diagnostics) if diagnostics else None,
             }  # fmt: skip
+
+
+def run_key(row: Row) -> tuple[str, str]:
+    """What rows of one run share: the same run on data of other content is another one."""
+    return row["run"], row["data_fingerprint"]
+
+
+def by_run(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """The rows of each run, by step."""
+    grouped: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(run_key(row), []).append(row)
+    return {key: sorted(group, key=lambda row: row["step"]) for key, group in grouped.items()}
+
+
+def diagnostics_of(row: Row) -> dict[str, float | None]:
+    """The figures of an evaluation without a simulator; none of one with it."""
+    figures: dict[str, float | None] = json.loads(row["diagnostics"] or "{}")
+    return figures
 
 
 def kernels_of(row: Row) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from rewind.errors import unknown_name
 
@@ -125,3 +125,23 @@ def _adroit() -> Iterator[Recipe]:
     tasks |= {"hammer": ("AdroitHandHammer-v1", 200), "relocate": ("AdroitHandRelocate-v1", 200)}
     for task, (environment, horizon) in tasks.items():
         yield Recipe(f"rewind/{task}-expert-v0", environment, horizon, 5_000 * horizon, (GIVEN,), width=8)
+
+
+def built_otherwise(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """How a rebuilt data set differs from what its name stands for: its size, its seed, its policy, where episodes end.
+
+    notes: of the data
+    """
+    made = notes.get("made", {})
+    used = made.get("recipe", {})
+    recipe = recipes().get(used.get("name", ""))
+    if recipe is None:
+        return {}
+    (first, *more), policies = recipe.policies, [policy["name"] for policy in made["policies"]]
+    differences: dict[str, Any] = {"transitions": used["size"]} if used["size"] != recipe.size else {}
+    differences |= {"data seed": made["seed"]} if made["seed"] else {}
+    if not more and first != GIVEN and "*" not in first and policies != [first]:
+        differences["policy"] = policies[0]
+    if recipe.maze is not None and used["maze"]["stop"] != recipe.maze.stop:
+        differences["episodes"] = "continue after their goals"
+    return differences

@@ -23,7 +23,7 @@ def score_curves(results: Results) -> dict[str, dict[str, list[Any]]]:
     for dataset in results.datasets:
         for algorithm in results.algorithms:
             lines = [
-                curve(label, [run.curve for run in results.of(dataset, algorithm, method)])
+                mean_curve(label, [run.curve for run in results.of(dataset, algorithm, method)])
                 for label, method in results.labelled(dataset, algorithm).items()
             ]
             drawn = [line for line in lines if line is not None]
@@ -32,7 +32,7 @@ def score_curves(results: Results) -> dict[str, dict[str, list[Any]]]:
     return charts
 
 
-def curve(label: str, curves: Sequence[tuple[Array, Array]]) -> dict[str, Any] | None:
+def mean_curve(label: str, curves: Sequence[tuple[Array, Array]]) -> dict[str, Any] | None:
     """Mean over the runs at the steps that all of them were evaluated at, and its interval; of broken runs, nothing.
 
     curves: for each run its steps and its values there

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewind.agents.settings import agent_label, has_critics
-from rewind.report.curves import chart_data, curve
+from rewind.evaluation.rows import diagnostics_of, run_key
+from rewind.report.curves import chart_data, mean_curve
 from rewind.report.document import Block, Cell, Chart, Document, Line, Section, Table
 from rewind.report.methods import Method
 from rewind.report.provenance import facts, origin
 from rewind.report.runs import Results, runs_of
 from rewind.report.stability import critic_known, diverged
-from rewind.report.train_folder import Finished
-from rewind.report.train_metrics import Curves, read_metrics
+from rewind.report.train_folder import Logged, Training
 from rewind.statistics import interval
 from rewind.table import number
 from rewind.targets import SLACK
@@ -98,19 +98,19 @@ FIGURES = {
 }
 
 
-def build(finished: Sequence[Finished]) -> Document:
-    """The document for runs that nothing was played with."""
-    results = Results(runs_of(run.row for run in finished))
-    ends = {run.row["run"]: run.result for run in finished}
-    metrics = {folder: read_metrics(folder) for folder in dict.fromkeys(run.folder for run in finished)}
-    logged = {run.row["run"]: metrics[run.folder].get(run.number, {}) for run in finished}
+def build(trainings: Sequence[Training]) -> Document:
+    """The document for runs that were not evaluated in a simulator."""
+    results = Results(runs_of(row for training in trainings for row in training.rows))
+    logged: Logged = {}
+    for training in trainings:
+        logged |= training.metrics()
     others = dict.fromkeys(("critic_loss", "q"))  # first, where they are
     others |= dict.fromkeys(name for curves in logged.values() for name in curves if name not in FIGURES)
     charts = {
         "diagnostics": _series(results, logged, {name: figure.label for name, figure in FIGURES.items()}),
         "training": _series(results, logged, {name: name.replace("_", " ") for name in others}),
     }
-    tables = [_table(*group, results, ends) for group in _groups(results)]
+    tables = [_table(*group, results) for group in _groups(results)]
     diagnosed: list[Block] = [
         *_warning(results),
         NO_SCORE,
@@ -128,8 +128,7 @@ def build(finished: Sequence[Finished]) -> Document:
     subtitle = (
         "Training without a simulator: the runs in this folder against their data. None of the figures is a score."
     )
-    return Document("Training report", subtitle, facts(results), sections,
-                    chart_data(charts, {}))  # fmt: skip
+    return Document("Training report", subtitle, facts(results), sections, chart_data(charts, {}))
 
 
 def _warning(results: Results) -> list[Block]:
@@ -159,10 +158,11 @@ def _meanings() -> Table:
     return Table("What the figures mean", ("Figure", "What it is", "Direction", "How to read it"), lines, cards=True)
 
 
-def _table(dataset: str, algorithm: str, results: Results, ends: dict[str, dict[str, Any]]) -> Table:
+def _table(dataset: str, algorithm: str, results: Results) -> Table:
     def line(method: Method) -> Line:
         runs = results.of(dataset, algorithm, method)
-        figures = [_told([ends[run.row["run"]].get(name) for run in runs]) for name in FIGURES]
+        ends = [diagnostics_of(run.row) for run in runs]
+        figures = [_told([end.get(name) for end in ends]) for name in FIGURES]
         lost = sum(map(diverged, runs)) if any(map(critic_known, runs)) else "–"
         counts = (len(runs), sum(not run.alive for run in runs), lost)
         return Line(method.label, [*figures, *(Cell(str(count)) for count in counts)])
@@ -182,14 +182,14 @@ def _told(values: Sequence[float | None]) -> Cell:
     return Cell(number(float(np.mean(finite))), between)
 
 
-def _series(results: Results, logged: dict[str, Curves], figures: dict[str, str]) -> dict[str, Any]:
+def _series(results: Results, logged: Logged, figures: dict[str, str]) -> dict[str, Any]:
     """{figure's label: {data and agent: [series]}}, of what was logged."""
     found: dict[str, dict[str, list[Any]]] = {}
     for name, label in figures.items():
         for group in _groups(results):
             for method in results.methods(*group):
-                curves = [logged[run.row["run"]].get(name) for run in results.of(*group, method)]
+                curves = [logged[run_key(run.row)].get(name) for run in results.of(*group, method)]
                 there = [steps_and_values for steps_and_values in curves if steps_and_values is not None]
-                if there and (drawn := curve(method.label, there)) is not None:
+                if there and (drawn := mean_curve(method.label, there)) is not None:
                     found.setdefault(label, {}).setdefault(_name(*group), []).append(drawn)
     return found

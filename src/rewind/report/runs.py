@@ -12,8 +12,9 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError
-from rewind.evaluation.protocol import EVERY, LAST, scored_steps
-from rewind.evaluation.rows import Row
+from rewind.evaluation.protocol import EVERY, LAST, Curve
+from rewind.evaluation.results import curve
+from rewind.evaluation.rows import Row, by_run
 from rewind.memory import PRIORITIES
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind.run_spec import DYNAMIC_BLOCK
@@ -35,7 +36,9 @@ class Protocol(NamedTuple):
 
     def against(self, standard: Protocol) -> str:
         """What is different, in words; nothing where nothing is."""
-        settings = json.loads(self.settings)
+        settings, usual = json.loads(self.settings), json.loads(standard.settings)
+        apart = [f"{name} {text(value)}" for name, value in settings.items() if value != usual.get(name)]
+        apart += [f"default {name}" for name in usual if name not in settings]
         words = {
             "steps": f"{self.steps:,} steps",
             "batch_size": f"batches of {self.batch_size}",
@@ -43,51 +46,58 @@ class Protocol(NamedTuple):
             "rank_exponent": f"rank exponent {self.rank_exponent:g}",
             "stagger": "staggered starts" if self.stagger else "no staggered starts",
             "block": f"{self.block} steps planned at once",
-            "settings": ", ".join(f"{name} {text(value)}" for name, value in settings.items()) or "default settings",
+            "settings": ", ".join(apart),
         }
         return ", ".join(words[name] for name in self._fields if getattr(self, name) != getattr(standard, name))
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """One trained run."""
+    """One trained run.
 
-    dataset: str
-    suite: str
-    algorithm: str
+    rows: its results, by step
+    evaluations: its scores; NaN where there is none
+    """
+
     method: Method
     protocol: Protocol
-    seed: int
-    steps: Array  # of its evaluations
-    scores: Array  # NaN where there is none
-    alive: bool
-    row: Row  # its last row, for where it came from
+    rows: Sequence[Row]
+    evaluations: Curve
 
     @property
-    def q(self) -> float | None:
-        """Its mean Q at the end; None where it was not recorded."""
-        return self.row.get("q")
+    def row(self) -> Row:
+        """The last one."""
+        return self.rows[-1]
+
+    @property
+    def dataset(self) -> str:
+        return str(self.row["dataset"])
+
+    @property
+    def algorithm(self) -> str:
+        return str(self.row["algorithm"])
+
+    @property
+    def alive(self) -> bool:
+        return all(row["alive"] for row in self.rows)
 
     @property
     def score(self) -> float:
-        """The paper's: the mean of five at the end, 1000 steps apart, whatever was taken between them."""
-        return float(self.scores[np.isin(self.steps, scored_steps(int(self.steps[-1])))].mean())
+        return float(self.evaluations.score)
 
     @property
     def curve(self) -> tuple[Array, Array]:
         """Steps and scores; the paper's last five evaluations, which a chart cannot tell apart, are one point."""
-        late = self.steps > self.steps[-1] - LAST * EVERY
-        if self.steps[-1] < 10 * LAST * EVERY or not late.any():
-            return self.steps, self.scores
-        return np.append(self.steps[~late], self.steps[-1]), np.append(self.scores[~late], self.scores[late].mean())
+        steps, scores = self.evaluations.steps, self.evaluations.values
+        late = steps > steps[-1] - LAST * EVERY
+        if steps[-1] < 10 * LAST * EVERY or not late.any():
+            return steps, scores
+        return np.append(steps[~late], steps[-1]), np.append(scores[~late], scores[late].mean())
 
 
 def runs_of(rows: Iterable[Row]) -> list[FinishedRun]:
     """The runs of a table of results, in its order."""
-    grouped: dict[str, list[Row]] = {}
-    for row in rows:
-        grouped.setdefault(row["run"], []).append(row)
-    return [_run(sorted(group, key=lambda row: row["step"])) for group in grouped.values()]
+    return [_run(group) for group in by_run(rows).values()]
 
 
 def _run(rows: Sequence[Row]) -> FinishedRun:
@@ -98,11 +108,7 @@ def _run(rows: Sequence[Row]) -> FinishedRun:
         last["steps"], last["batch_size"], last["reuse"], last["rank_exponent"], last["stagger"],
         last["block"] if dynamic else DYNAMIC_BLOCK, last["settings"],
     )  # fmt: skip
-    scores = [np.nan if row["score"] is None else row["score"] for row in rows]
-    return FinishedRun(
-        last["dataset"], last["suite"], last["algorithm"], Method(sampler, last["beta"]), protocol, last["seed"],
-        np.array([row["step"] for row in rows]), np.array(scores, np.float64), all(row["alive"] for row in rows), last,
-    )  # fmt: skip
+    return FinishedRun(Method(sampler, last["beta"]), protocol, rows, curve(rows, "score"))
 
 
 class Results:
@@ -167,9 +173,9 @@ class Results:
 
 
 def standard_protocol(runs: Sequence[FinishedRun]) -> Protocol:
-    """The paper's where any run has it, otherwise the commonest."""
+    """The paper's where any run has it, otherwise the commonest; of two, the one with fewer settings."""
     counts = Counter(run.protocol for run in runs)
-    return Protocol() if Protocol() in counts else counts.most_common(1)[0][0]
+    return Protocol() if Protocol() in counts else max(counts, key=lambda one: (counts[one], -len(one.settings)))
 
 
 def named_variants(runs: Sequence[FinishedRun]) -> list[FinishedRun]:

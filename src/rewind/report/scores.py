@@ -37,7 +37,7 @@ def _lines(variants: dict[str, list[FinishedRun]]) -> list[Line]:
         scores = scores_of(runs)
         bounds = interval(scores) if len(scores) else None
         spread = deviation(scores)
-        best = [float(np.nanmax(run.scores)) for run in runs if np.isfinite(run.scores).any()]
+        best = [run.evaluations.best for run in runs if np.isfinite(run.evaluations.best)]
         better = None
         if len(scores) and len(baseline) and label != Method("baseline").label:
             better = bootstrap(improvement, [scores], [baseline])

@@ -109,5 +109,5 @@ def _count(runs: Sequence[FinishedRun], counted: Callable[[FinishedRun], bool]) 
 def _q(runs: Sequence[FinishedRun]) -> Cell:
     if not runs:
         return Cell(kind="missing")
-    values = np.array([run.q for run in runs])
+    values = np.array([run.row["q"] for run in runs])
     return Cell(f"{np.median(values):,.0f} ({values.min():,.0f} to {values.max():,.0f})")

@@ -117,7 +117,11 @@ def _prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, An
     if not path.exists() or not any(out.glob("group-*")):
         write_json(path, {"config": config, **about})
         return
-    changed = list(differences(read_json(path)["config"], json.loads(json.dumps(config))))
+    saved = read_json(path)["config"]
+    for run in saved["runs"]:
+        if "alpha" in run["sampler"]:  # as the first edition called it
+            run["sampler"]["rank_exponent"] = run["sampler"].pop("alpha")
+    changed = list(differences(saved, json.loads(json.dumps(config))))
     if changed:
         more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
         raise CannotResume(

@@ -12,7 +12,7 @@ import numpy as np
 
 from rewind.agents import AGENTS
 from rewind.agents.agent import Agent
-from rewind.agents.settings import paper_beta, paper_settings, paper_view
+from rewind.agents.settings import paper_settings, paper_view, required_beta
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
@@ -168,7 +168,7 @@ def make_runs(
     runs = []
     for sampler in samplers:
         for beta in betas:
-            value = _paper_beta(data.name) if beta is None else beta
+            value = required_beta(data.name) if beta is None else beta
             weighted = {"beta": value} if kind.has("beta") else {}
             agent = kind(**sizes, **{**paper_settings(algorithm, data.name), **weighted, **settings})
             for seed in seeds:
@@ -197,10 +197,3 @@ def _width(what: str, array: Any) -> int:
             f"give the {what}s the shape ({len(array):,}, numbers), one-hot where they are discrete"
         )
     return int(array.shape[1])
-
-
-def _paper_beta(dataset: str | None) -> float:
-    beta = paper_beta(dataset)
-    if beta is None:
-        raise UsageError(f"the paper gives no beta for {dataset or 'this data'}; choose one from 0 to 1")
-    return beta

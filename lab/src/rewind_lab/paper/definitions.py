@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rewind.agents.settings import paper_beta
+from rewind.agents.settings import required_beta
 from rewind.data.catalogue import known_entry
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.run_spec import RunSpec, canonical
@@ -173,12 +173,7 @@ def in_order(tables: Mapping[str, Sequence[RunSpec]]) -> list[RunSpec]:
 
 
 def _beta(beta: float | str, dataset: str) -> float:
-    if beta != "paper":
-        return float(beta)
-    value = paper_beta(dataset)
-    if value is None:
-        raise UsageError(f"the paper gives no beta for {dataset}; write a number from 0 to 1")
-    return value
+    return required_beta(dataset) if beta == "paper" else float(beta)
 
 
 # Reading

@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from rewind.cli.train_job import find_environment
+from rewind.cli.train_runs import find_environment
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, RewindError
 from rewind.evaluation import evaluation_steps

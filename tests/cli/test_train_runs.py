@@ -1,0 +1,67 @@
+"""The runs that the options of `rewind train` describe."""
+
+from dataclasses import asdict, replace
+
+import pytest
+
+for package in ("jax", "equinox", "optax", "tyro"):
+    pytest.importorskip(package)
+
+from tests.helpers import make
+
+from rewind.cli.train import AgentOptions, DataOptions, EvaluationOptions, MemoryOptions, Train
+from rewind.cli.train_runs import describe_runs
+from rewind.rebuilt.recipes import find_recipe
+from rewind.run_spec import RunSpec
+
+MAZE = "rewind/antmaze-umaze-v0"
+
+
+def describe(name=MAZE, notes=None, env="auto", memory=None, view=None, **agent):
+    data = replace(make([9] * 20, known=1.0), name=name, notes=notes or {})
+    command = Train(DataOptions("x.npz", **view or {}), AgentOptions(**agent), memory or MemoryOptions(),
+                    EvaluationOptions(env))  # fmt: skip
+    return describe_runs(command, data)
+
+
+def settings(*names, **options):
+    (described,) = describe(*names, **options)
+    return dict(described.spec.settings)
+
+
+def test_a_run_of_the_papers_is_the_one_that_the_paper_has_everywhere():
+    (described,) = describe()
+    assert described.spec == RunSpec(MAZE)
+    (described,) = describe(betas=("paper",), memory=MemoryOptions(("baseline",), rank_exponent=2.0, reuse="epoch"))
+    assert described.spec == RunSpec(MAZE, sampler="baseline") and described.variant == "baseline"
+
+
+def test_training_that_is_not_the_papers_is_not_taken_for_it():
+    """Whatever makes it differ: a number, what it sees of the data, or data that only bears the name."""
+    assert settings(set=("alpha=2.5",)) == {}  # the paper's own number
+    assert settings(set=("alpha=9",)) == {"alpha": 9.0}
+    assert settings(bounded=True) == {"bounded": 1.0}
+    assert settings(view={"rewards": "minus_one", "normalise_states": True}) == {}  # the paper's own view
+    assert settings(view={"rewards": "raw", "top": 0.5}) == {"rewards": "raw", "top": 0.5}
+    assert settings(hidden=(256, 256)) == {} and settings(hidden=(8,)) == {"hidden": (8,)}
+    assert settings(env="none") == {"environment": "none"} and settings("mine", env="none") == {}
+    recipe = asdict(find_recipe(MAZE))
+    made = {"recipe": recipe, "seed": 0, "policies": [{"name": "ant"}]}
+    assert settings(notes={"made": made}) == {}
+    other = {"recipe": recipe | {"size": 20_000, "maze": {"stop": False}}, "seed": 3, "policies": [{"name": "mine"}]}
+    differences = {"transitions": 20_000, "data seed": 3, "policy": "mine", "episodes": "continue after their goals"}
+    assert settings(notes={"made": other}) == differences
+
+
+def test_iql_is_described_alike_whatever_its_number_of_steps():
+    (described,) = describe(algorithm="iql", steps=1000)
+    assert described.spec == RunSpec(MAZE, "iql", steps=1000) and float(described.run.agent.total_steps) == 1000.0
+    assert settings(algorithm="iql", steps=1000, set=("total_steps=1e6",)) == {"total_steps": 1e6}
+
+
+def test_swept_numbers_are_in_the_names_and_only_the_unusual_ones_in_the_settings():
+    described = describe("mine", set=("alpha=2.5,9",), seeds=(0, 1))
+    assert [each.variant for each in described] == ["tr beta 1 alpha 2.5"] * 2 + ["tr beta 1 alpha 9"] * 2
+    assert [dict(each.spec.settings) for each in described] == [{}, {}, {"alpha": 9.0}, {"alpha": 9.0}]
+    assert described[-1].run.name == "td3_bc tr beta 1 seed 1 alpha 9"
+    assert len({each.spec.run for each in described}) == 4
