@@ -193,6 +193,7 @@ def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):
         (["--steps", "0"], "--steps is 0"),
         (["--steps", "5"], "expected a multiple of the agent's period"),
         (["--rewards", "minus_ones"], "unknown reward transform 'minus_ones': did you mean 'minus_one'"),
+        (["--priority-alpha", "2"], "--priority-alpha is now --rank-exponent"),
         (["--reuse", "epochs"], "unknown reuse 'epochs': did you mean 'epoch'"),
         (["--env", "Hoper-v4"], "unknown environment 'Hoper-v4': did you mean 'Hopper-v4'"),
         (["--env", "Pendulum-v1"], "Pendulum-v1 has observations of shape (3,), the data of (4,)"),

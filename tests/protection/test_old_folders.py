@@ -61,6 +61,7 @@ def test_a_finished_old_training_resumes_to_itself_or_gets_one_clear_line(tmp_pa
         return
     for name, actions in facts.all_actions(FIXTURES / "training").items():
         np.testing.assert_array_equal(facts.all_actions(tmp_path / "training")[name], actions)
+    facts.succeeded(facts.command("report", tmp_path / "training"))  # as the line for an old folder says
 
 
 @pytest.mark.parametrize("name", ["training", "scored"])

@@ -37,6 +37,7 @@ OWN: Mapping[str, Any] = {
     "sweeps": Sweeps,
     "mazes": Mazes,
 }
+RENAMED = {"--priority-alpha": "--rank-exponent"}  # options of the first edition
 LAB = ("paper", "bench", "behaviour", "house")  # commands of rewind-lab
 
 
@@ -86,6 +87,9 @@ def _chosen(arguments: list[str], commands: Mapping[str, Any] | None) -> Any:
             f"`rewind {asked}` is part of the lab, which is not installed: pip install rewind-lab, or "
             "pip install -e lab in a checkout"
         )
+    for option in arguments:
+        if (name := option.partition("=")[0]) in RENAMED:
+            raise UsageError(f"{name} is now {RENAMED[name]}")
     kinds = tuple(Annotated[kind, subcommand(name)] for name, kind in commands.items())
     return parse(Union[kinds], arguments)  # noqa: UP007  made while running
 
