@@ -9,7 +9,7 @@ for package in ("jax", "equinox", "optax", "tyro"):
 
 from tests.helpers import make
 
-from rewind.cli.train import AgentOptions, DataOptions, EvaluationOptions, MemoryOptions, Train
+from rewind.cli.train_options import AgentOptions, DataOptions, EvaluationOptions, MemoryOptions, TrainOptions
 from rewind.cli.train_runs import describe_runs
 from rewind.rebuilt.recipes import find_recipe
 from rewind.run_spec import RunSpec
@@ -19,7 +19,7 @@ MAZE = "rewind/antmaze-umaze-v0"
 
 def describe(name=MAZE, notes=None, env="auto", memory=None, view=None, **agent):
     data = replace(make([9] * 20, known=1.0), name=name, notes=notes or {})
-    command = Train(DataOptions("x.npz", **view or {}), AgentOptions(**agent), memory or MemoryOptions(),
+    command = TrainOptions(DataOptions("x.npz", **view or {}), AgentOptions(**agent), memory or MemoryOptions(),
                     EvaluationOptions(env))  # fmt: skip
     return describe_runs(command, data)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-from rewind.cli.train import EvaluationOptions, Train
+from rewind.cli.train_options import EvaluationOptions, TrainOptions
 from rewind.cli.train_runs import Described, data_name, describe_runs, find_environment
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
@@ -30,7 +30,7 @@ from rewind.training.session import find_device
 POINTS = 20  # of the curve, by default
 
 
-def run_job(command: Train) -> None:
+def run_job(command: TrainOptions) -> None:
     """All of it."""
     _check_numbers(command)
     chosen = command.data
@@ -59,7 +59,7 @@ def _judge(options: EvaluationOptions, environment: str | None, data: Trajectori
     return scorer
 
 
-def _check_numbers(command: Train) -> None:
+def _check_numbers(command: TrainOptions) -> None:
     """What would be noticed late, or not at all."""
     options = command.evaluation
     counts = {"steps": command.agent.steps, "batch-size": command.agent.batch_size, "episodes": options.episodes}
@@ -81,7 +81,7 @@ def _check_numbers(command: Train) -> None:
         raise UsageError(f"--top is {command.data.top:g}; expected a fraction above 0, at most 1")
 
 
-def _options(command: Train, environment: str | None, out: Path) -> Options:
+def _options(command: TrainOptions, environment: str | None, out: Path) -> Options:
     steps, evaluation, output = command.agent.steps, command.evaluation, command.output
     every = _evaluate_every(command, out)
     at = () if environment is None else tuple(evaluation_steps(steps, every or steps))
@@ -95,7 +95,7 @@ def _options(command: Train, environment: str | None, out: Path) -> Options:
     )  # fmt: skip
 
 
-def _evaluate_every(command: Train, out: Path) -> int:
+def _evaluate_every(command: TrainOptions, out: Path) -> int:
     """As asked; or as before, where training goes on; or for so many points."""
     asked, begun = command.evaluation.evaluate_every, out / "config.json"
     if asked is None and command.output.resume and begun.exists():
@@ -103,7 +103,9 @@ def _evaluate_every(command: Train, out: Path) -> int:
     return max(1, command.agent.steps // POINTS) if asked is None else asked
 
 
-def _announce(command: Train, data: Trajectories, runs: Sequence[Run], environment: str | None, out: Path) -> None:
+def _announce(
+    command: TrainOptions, data: Trajectories, runs: Sequence[Run], environment: str | None, out: Path
+) -> None:
     judged = "no simulator: held against the data only" if environment is None else f"evaluated on {environment}"
     print(data)
     many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
@@ -112,7 +114,7 @@ def _announce(command: Train, data: Trajectories, runs: Sequence[Run], environme
 
 
 def report(
-    command: Train,
+    command: TrainOptions,
     data: Trajectories,
     described: Sequence[Described],
     trained: Sequence[Trained],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rewind.agents import AGENTS
 from rewind.agents.settings import required_beta
-from rewind.cli.train import Train
+from rewind.cli.train_options import TrainOptions
 from rewind.data import Trajectories
 from rewind.envs.make import known_task
 from rewind.errors import UsageError, unknown_name
@@ -35,7 +35,7 @@ class Described(NamedTuple):
     variant: str
 
 
-def describe_runs(command: Train, data: Trajectories) -> list[Described]:
+def describe_runs(command: TrainOptions, data: Trajectories) -> list[Described]:
     """All combinations of samplers, betas, seeds and numbers."""
     agent, memory = command.agent, command.memory
     fixed, swept = parse_settings(AGENTS[agent.algorithm], agent.set)
@@ -66,7 +66,7 @@ def describe_runs(command: Train, data: Trajectories) -> list[Described]:
     return described
 
 
-def data_name(command: Train, data: Trajectories) -> str:
+def data_name(command: TrainOptions, data: Trajectories) -> str:
     return data.name or Path(command.data.dataset).stem
 
 
@@ -78,7 +78,7 @@ def _usual(run: Run, name: str) -> Any:
     return value if isinstance(value, tuple) else plain(value)
 
 
-def _combinations(command: Train, data: Trajectories) -> Iterator[tuple[str, float, int]]:
+def _combinations(command: TrainOptions, data: Trajectories) -> Iterator[tuple[str, float, int]]:
     """All samplers with all betas and seeds; those for which beta changes nothing once."""
     for sampler in command.memory.samplers:
         betas = (1.0,) if _without_beta(command, sampler) else command.agent.betas
@@ -87,7 +87,7 @@ def _combinations(command: Train, data: Trajectories) -> Iterator[tuple[str, flo
             yield from ((sampler, value, seed) for seed in command.agent.seeds)
 
 
-def _without_beta(command: Train, sampler: str) -> bool:
+def _without_beta(command: TrainOptions, sampler: str) -> bool:
     return sampler == "baseline" or not AGENTS[command.agent.algorithm].has("beta")
 
 
