@@ -42,9 +42,8 @@ class Scorer:
     def __init__(self, environment: str | Sequence[str], episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
         self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
-        self._process: Process | None = Process(
-            "rewind.evaluation.player"
-        )  # of portable requests, while that is possible
+        # For portable requests, as long as it can be used.
+        self._process: Process | None = Process("rewind.evaluation.player")
 
     def check(self, data: Trajectories) -> None:
         """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""

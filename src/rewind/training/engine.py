@@ -69,7 +69,7 @@ class Engine:
         block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll)
         # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
         mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0, 0)) if self.runs > 1 else _alone(block)
-        self._block = jax.jit(_telling(mapped, asked), donate_argnums=1)
+        self._block = jax.jit(_uncertainty_of(asked, mapped), donate_argnums=1)
         self._act = jax.jit(jax.vmap(kind.act))
 
     def run(self, indices: NDArray[Any], fresh: NDArray[Any]) -> Outcome:
@@ -101,8 +101,8 @@ def _alone(block: Any) -> Any:
     return one_run
 
 
-def _telling(mapped: Any, asked: NDArray[Any]) -> Any:
-    """The disagreement of those runs alone: what nobody asked for is not brought to the host."""
+def _uncertainty_of(asked: NDArray[Any], mapped: Any) -> Any:
+    """The uncertainty of those runs alone: what nobody asked for is not brought to the host."""
 
     def block(*arguments: Any) -> Any:
         state, alive, metrics, disagreement = mapped(*arguments)

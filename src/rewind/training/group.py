@@ -195,16 +195,16 @@ def groups_of(runs: Sequence[Run]) -> list[list[int]]:
 
 def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list[Source]:
     """For each run; the same one where runs see the same data in the same way."""
-    there: dict[tuple[int, View], Source] = {}
+    sources: dict[tuple[int, View], Source] = {}
     rows = 0
     for run in runs:
-        own = data_of(run, data)
-        if (id(own), run.view) not in there:
-            check_data(own, run, batch_size)
-            seen = run.view.apply(own)
-            there[id(own), run.view] = Source(seen, make_normaliser(seen, run.view.normalise_states), rows)
+        raw = data_of(run, data)
+        if (id(raw), run.view) not in sources:
+            check_data(raw, run, batch_size)
+            seen = run.view.apply(raw)
+            sources[id(raw), run.view] = Source(seen, make_normaliser(seen, run.view.normalise_states), rows)
             rows += seen.rows
-    return [there[id(data_of(run, data)), run.view] for run in runs]
+    return [sources[id(data_of(run, data)), run.view] for run in runs]
 
 
 def finite(value: Any) -> float | None:

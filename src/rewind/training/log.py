@@ -47,11 +47,11 @@ class JsonLines:
         """What was logged up to a step: a resumed run writes what came after its checkpoint again."""
         if not self.path.exists():
             return []
-        found = []
+        records = []
         for line in self.path.read_text(encoding="utf-8").splitlines():
             with suppress(json.JSONDecodeError):  # cut off in the middle of a line
-                found.append(json.loads(line))
-        return [record for record in found if record["step"] <= until]
+                records.append(json.loads(line))
+        return [record for record in records if record["step"] <= until]
 
     def write(self, records: Sequence[Record]) -> bool:
         try:
@@ -59,9 +59,8 @@ class JsonLines:
             self._file.flush()
         except OSError as error:  # a full disk must not end the training
             if not self._failed:
-                print(
-                    f"rewind: metrics could not be written to {self.path}: {error}; training goes on", file=sys.stderr
-                )
+                problem = f"metrics could not be written to {self.path}: {error}; training continues"
+                print(f"rewind: {problem}", file=sys.stderr)
             self._failed = True
             return False
         return True

@@ -71,13 +71,13 @@ class Planner:
         self, data: Sequence[Trajectories], runs: Sequence[Run], batch_size: int, threads: int | None = None
     ) -> None:
         self.memories: list[Memory] = [run.sampler.memory(run.seed) for run in runs]
-        for memory, own in zip(self.memories, data, strict=True):
-            memory.load_offline_dataset(own)
+        for memory, trajectories in zip(self.memories, data, strict=True):
+            memory.load_offline_dataset(trajectories)
         self.batch_size = batch_size
         ranked = (isinstance(memory, TrajectoryReplay) and memory.dynamic for memory in self.memories)
         self.dynamic = [run for run, dynamic in enumerate(ranked) if dynamic]  # whose ranks follow the critics
-        quantiles = {id(own): _quantiles(own) for own in data}
-        self._quantiles = [quantiles[id(own)] for own in data]
+        quantiles = {id(trajectories): _quantiles(trajectories) for trajectories in data}
+        self._quantiles = [quantiles[id(trajectories)] for trajectories in data]
         self._threads = threads or min(THREADS, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="planner")
         self._fed_step = np.zeros(len(runs), np.int64)
@@ -89,11 +89,11 @@ class Planner:
         block = self._next_block(steps)
         begin = time.perf_counter()
 
-        def one(run: int) -> None:
+        def plan_run(run: int) -> None:
             plan = self.memories[run].plan(steps, self.batch_size, into=block.plans[run])
             count_visits(plan.trajectories, self._quantiles[run], block.visits[run])
 
-        self._each(one, range(len(self.memories)))
+        self._for_each(plan_run, range(len(self.memories)))
         for run in self.dynamic:
             block.delay[run] = block.plans[run].first_step + steps / 2 - self._fed_step[run]
         self.seconds += time.perf_counter() - begin
@@ -118,7 +118,7 @@ class Planner:
         uncertainty: (dynamic runs, steps, batch)
         """
 
-        def one(at: int) -> None:
+        def feed_run(at: int) -> None:
             run = self.dynamic[at]
             plan = plans[run]
             assert plan is not None
@@ -126,10 +126,10 @@ class Planner:
             self._fed_step[run] = plan.first_step + len(plan)
 
         begin = time.perf_counter()
-        self._each(one, [at for at, run in enumerate(self.dynamic) if alive[run]])
+        self._for_each(feed_run, [at for at, run in enumerate(self.dynamic) if alive[run]])
         self.seconds += time.perf_counter() - begin
 
-    def _each(self, work: Callable[[int], None], runs: Sequence[int]) -> None:
+    def _for_each(self, work: Callable[[int], None], runs: Sequence[int]) -> None:
         """On all threads, a share of the runs each: handing over every single one cost a fifth of the time."""
 
         def share(first: int) -> None:
