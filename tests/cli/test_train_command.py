@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from rewind.evaluation.scoring import Scorer
 from rewind.rebuilt.point import wander
 from rewind.table import number
 from rewind.training import Trained, make_runs
-from rewind.training.policies import to_policy
+from rewind.training.policies import save_policies, to_policy
 from rewind.training.table import make_normaliser
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -246,6 +247,20 @@ def test_a_saved_policy_acts_as_the_agent_to_a_millionth(algorithm, tmp_path):
     np.testing.assert_allclose(policy(observations), trained.act(observations), atol=1e-6)
     np.testing.assert_allclose(policy(observations[0]), policy(observations)[0], atol=1e-6)
     assert policy.provenance["note"] == "x"
+
+
+def test_a_policy_that_acts_in_its_own_way_is_not_saved_and_a_line_says_so(tmp_path, capsys):
+    class Shy(AGENTS["td3_bc"]):
+        def act(self, policy, observations):
+            return 0.1 * super().act(policy, observations)
+
+    (usual,) = make_runs(DATA, "td3_bc", hidden=(8, 8))
+    shy = replace(usual, agent=Shy(usual.agent.observation_size, usual.agent.action_size, hidden=(8, 8)))
+    weights = jax.tree.map(np.asarray, usual.agent.policy(usual.agent.init(jax.random.PRNGKey(3), 8)))
+    trained = [Trained(run, weights, make_normaliser(DATA, True), alive=True) for run in (shy, usual)]
+    folders = save_policies(trained, tmp_path, {})
+    assert folders == {1: tmp_path / "policies/001"} and folders[1].is_dir()
+    assert "run 0: a policy of Shy cannot be saved" in capsys.readouterr().out
 
 
 def test_a_policy_is_shown_by_its_sizes_not_by_its_numbers():

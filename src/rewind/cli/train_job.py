@@ -147,19 +147,22 @@ def report(
         **provenance,
         "command": plain(asdict(command)),
         "variants": figures,
-        "runs": [_run_figures(*run) for run in zip(names, runs, folders, strict=True)],
+        "runs": [
+            _run_figures(name, run, folders.get(at)) for at, (name, run) in enumerate(zip(names, runs, strict=True))
+        ],
     }
     write_jsonl(out / ROWS, rows)
     for path in (out / "results.json", *([command.output.json] if command.output.json else [])):
         write_json(path, results)
         print(f"wrote {path}")
-    if len(folders) == 1:
-        print(f"policy: {folders[0]}")
-    else:
-        print(f"policies: {folders[0]} ({names[0]}) ... {folders[-1].name} ({names[-1]})")
+    if len(folders) > 1:
+        first, last = min(folders), max(folders)
+        print(f"policies: {folders[first]} ({names[first]}) ... {folders[last].name} ({names[last]})")
+    elif folders:
+        print(f"policy: {', '.join(map(str, folders.values()))}")
 
 
-def _run_figures(name: str, rows: Sequence[Row], folder: Path) -> dict[str, Any]:
+def _run_figures(name: str, rows: Sequence[Row], folder: Path | None) -> dict[str, Any]:
     """What results.json says of a run."""
     last = rows[-1]
     figures = {"name": name, "seed": last["seed"], "alive": last["alive"], "policy": folder}

@@ -128,7 +128,8 @@ def write(
         by_name[name].append((path, bool(reached)))
     written = draw_demo(compared, by_name, command.maze, command.out)
     save_npz(data, command.out / "data.npz")
-    folders = save_policies(trained, command.out, {"environment": environment, "steps": command.steps})
+    about = {"environment": environment, "steps": command.steps}
+    folders = list(save_policies(trained, command.out, about).values())
     curves = {
         variant.name: [{"steps": c.steps.tolist(), "scores": c.values.tolist()} for c in variant.curves()]
         for variant in compared

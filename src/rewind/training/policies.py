@@ -13,21 +13,27 @@ import numpy as np
 from rewind.agents.agent import Agent
 from rewind.errors import UsageError
 from rewind.policy import Policy
+from rewind.progress import say
 from rewind.training.options import Trained
 from rewind.version import __version__
 
 PROBES, NEAR = 64, 1e-4  # random observations, and how far the two policies may differ, in units of max_action
 
 
-def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str, Any]) -> list[Path]:
-    """Save the policy of each run as OUT/policies/NNN, and return the folders.
+def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str, Any]) -> dict[int, Path]:
+    """Save the policies of the runs as OUT/policies/NNN, and return the folders by the number of the run.
+
+    A policy that cannot be saved is left out, with a line that says why.
 
     provenance: facts about all of them
     """
-    folders = []
+    folders = {}
     for number, result in enumerate(trained):
         about = {**provenance, **result.run.describe(), "alive": result.alive, "rewind": __version__}
-        folders.append(to_policy(result, about).save(out / "policies" / f"{number:03d}"))
+        try:
+            folders[number] = to_policy(result, about).save(out / "policies" / f"{number:03d}")
+        except UsageError as error:
+            say(f"rewind: run {number}: {error}")
     return folders
 
 
