@@ -14,8 +14,7 @@ from rewind.agents import Transitions, fused
 from rewind.agents.iql import IQL
 from rewind.agents.networks import MLP, fused_networks
 from rewind.agents.td3_bc import TD3BC
-from rewind.training.engine import Engine
-from rewind.training.table import DeviceTable
+from rewind.training.engine import DeviceTable, Engine
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

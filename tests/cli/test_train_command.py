@@ -28,8 +28,8 @@ from rewind.evaluation.scoring import Scorer
 from rewind.rebuilt.point import wander
 from rewind.table import number
 from rewind.training import Trained, make_runs
+from rewind.training.engine import make_normaliser
 from rewind.training.policies import save_policies, to_policy
-from rewind.training.table import make_normaliser
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

@@ -1,6 +1,6 @@
 """The runs that the options of `rewind train` describe."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 
@@ -13,15 +13,16 @@ from rewind.cli.train_options import AgentOptions, DataOptions, EvaluationOption
 from rewind.cli.train_runs import describe_runs
 from rewind.rebuilt.recipes import find_recipe
 from rewind.run_spec import RunSpec
+from rewind.training import engine_run
 
 MAZE = "rewind/antmaze-umaze-v0"
+DATA = make([9] * 20, known=1.0)
 
 
 def describe(name=MAZE, notes=None, env="auto", memory=None, view=None, **agent):
-    data = replace(make([9] * 20, known=1.0), name=name, notes=notes or {})
     command = TrainOptions(DataOptions("x.npz", **view or {}), AgentOptions(**agent), memory or MemoryOptions(),
                     EvaluationOptions(env))  # fmt: skip
-    return describe_runs(command, data)
+    return describe_runs(command, name, notes or {})
 
 
 def settings(*names, **options):
@@ -55,7 +56,8 @@ def test_training_that_is_not_the_papers_is_not_taken_for_it():
 
 def test_iql_is_described_alike_whatever_its_number_of_steps():
     (described,) = describe(algorithm="iql", steps=1000)
-    assert described.spec == RunSpec(MAZE, "iql", steps=1000) and float(described.run.agent.total_steps) == 1000.0
+    assert described.spec == RunSpec(MAZE, "iql", steps=1000)
+    assert float(engine_run(described.spec, DATA).agent.total_steps) == 1000.0
     assert settings(algorithm="iql", steps=1000, set=("total_steps=1e6",)) == {"total_steps": 1e6}
 
 
@@ -63,5 +65,5 @@ def test_swept_numbers_are_in_the_names_and_only_the_unusual_ones_in_the_setting
     described = describe("mine", set=("alpha=2.5,9",), seeds=(0, 1))
     assert [each.variant for each in described] == ["tr beta 1 alpha 2.5"] * 2 + ["tr beta 1 alpha 9"] * 2
     assert [dict(each.spec.settings) for each in described] == [{}, {}, {"alpha": 9.0}, {"alpha": 9.0}]
-    assert described[-1].run.name == "td3_bc tr beta 1 seed 1 alpha 9"
+    assert engine_run(described[-1].spec, DATA).name + described[-1].extra == "td3_bc tr beta 1 seed 1 alpha 9"
     assert len({each.spec.run for each in described}) == 4

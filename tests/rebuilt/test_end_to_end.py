@@ -8,8 +8,8 @@ for package in ("jax", "equinox", "optax", "tyro", "gymnasium", "mujoco"):
     pytest.importorskip(package)
 
 from rewind.cli import main
-from rewind.cli.train_runs import find_environment
 from rewind.data import load
+from rewind.evaluation.scoring import find_environment
 from rewind.rebuilt import orders
 from rewind.training import make_runs
 from tests.rebuilt.policies import shorten, write_policies
@@ -34,8 +34,9 @@ def test_a_rebuilt_set_is_trained_on_with_the_papers_settings_for_the_set_whose_
 
 
 def test_what_is_known_of_an_environment_of_our_own_is_in_the_notes():
-    assert find_environment("auto", load(POINT)) == "rewind/PointMaze-umaze-v0"
-    assert find_environment("auto", load(ANT)) == ANT
+    point, ant = load(POINT), load(ANT)
+    assert find_environment("auto", point.name, point.notes) == "rewind/PointMaze-umaze-v0"
+    assert find_environment("auto", ant.name, ant.notes) == ANT
 
 
 def test_train_builds_trains_and_evaluates(tmp_path, capfd):

@@ -10,10 +10,9 @@ pytest.importorskip("equinox")
 
 from rewind import DataError, TrajectoryReplay, UsageError
 from rewind.training import Options, Run, Sampler, View, make_runs, train
-from rewind.training.bounds import possible_q
+from rewind.training.engine import Source, make_normaliser, make_table
 from rewind.training.group import Group, groups_of
-from rewind.training.spec import best_fraction
-from rewind.training.table import Source, make_normaliser, make_table
+from rewind.training.spec import best_fraction, possible_q
 from tests.helpers import make
 from tests.training.small import DATA, QUIET, SMALL
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from rewind.cli.train_options import EvaluationOptions, TrainOptions
-from rewind.cli.train_runs import Described, data_name, describe_runs, find_environment
+from rewind.cli.train_runs import Described, describe_runs, file_name
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
 from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
-from rewind.evaluation.scoring import Scorer, diagnosed, say_scores
+from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_scores
 from rewind.files import read_json, write_json
 from rewind.report.train_folder import ROWS
-from rewind.training import Options, Run, Trained, train
+from rewind.training import Options, Trained, engine_run, train
 from rewind.training.determinism import make_deterministic
 from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import Evaluate, GroupEvaluator
@@ -35,25 +35,31 @@ def run_job(command: TrainOptions) -> None:
     _check_numbers(command)
     chosen = command.data
     data = load(chosen.dataset, boundaries=chosen.boundaries, merge_fragments=chosen.merge_fragments, keys=chosen.keys)
-    out = command.output.out or Path("runs") / f"{data_name(command, data).replace('/', '-')}-{command.agent.algorithm}"
+    name = data.name or file_name(command)
+    out = command.output.out or Path("runs") / f"{name.replace('/', '-')}-{command.agent.algorithm}"
     if command.output.deterministic:
         make_deterministic(out)  # before JAX computes anything
     with jax.default_device(find_device(command.output.device)):
-        described = describe_runs(command, data)
-        runs, names = [each.run for each in described], [each.variant for each in described]
-        environment = find_environment(command.evaluation.env, data)
-        judge = _judge(command.evaluation, environment, data)
-        _announce(command, data, runs, environment, out)
-        trained = train(data, runs, judge, _options(command, environment, out), on_evaluation=say_scores(names))
-        report(command, data, described, trained, environment, out)
+        described = describe_runs(command, data.name, data.notes)
+        runs = [engine_run(one.spec, data) for one in described]
+        runs = [replace(run, name=run.name + one.extra) for run, one in zip(runs, described, strict=True)]
+        environment = find_environment(command.evaluation.env, data.name, data.notes)
+        evaluator = _evaluator(command.evaluation, environment, data.observations.shape[1:], data.actions.shape[1:])
+        print(data)
+        _announce(command, len(runs), environment, out)
+        options = _options(command, environment, out)
+        say = say_scores([one.variant for one in described])
+        report(command, data, described, train(data, runs, evaluator, options, on_evaluation=say), environment, out)
 
 
-def _judge(options: EvaluationOptions, environment: str | None, data: Trajectories) -> GroupEvaluator | Evaluate:
+def _evaluator(
+    options: EvaluationOptions, environment: str | None, observation: tuple[int, ...], action: tuple[int, ...]
+) -> GroupEvaluator | Evaluate:
     if environment is None:
         return diagnosed
     scorer = Scorer(environment, options.episodes, options.evaluation_seed)
     try:
-        scorer.check(data)
+        scorer.check(observation, action)
     except RewindError as error:
         raise type(error)(f"{error}; without a simulator: --env none") from error
     return scorer
@@ -103,13 +109,10 @@ def _evaluate_every(command: TrainOptions, out: Path) -> int:
     return max(1, command.agent.steps // POINTS) if asked is None else asked
 
 
-def _announce(
-    command: TrainOptions, data: Trajectories, runs: Sequence[Run], environment: str | None, out: Path
-) -> None:
-    judged = "no simulator: held against the data only" if environment is None else f"evaluated on {environment}"
-    print(data)
-    many = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    print(f"{command.agent.algorithm}, {many} of {command.agent.steps:,} steps, {judged}")
+def _announce(command: TrainOptions, runs: int, environment: str | None, out: Path) -> None:
+    where = "no simulator: compared with the data only" if environment is None else f"evaluated on {environment}"
+    many = "1 run" if runs == 1 else f"{runs} runs"
+    print(f"{command.agent.algorithm}, {many} of {command.agent.steps:,} steps, {where}")
     print(f"in {out}", flush=True)
 
 
@@ -124,15 +127,15 @@ def report(
     """Print the table; write results and policies."""
     about = {
         "alive": [result.alive for result in trained],
-        "data": {data_name(command, data): data.fingerprint},
+        "data": {data.name or file_name(command): data.fingerprint},
         "seconds_per_update": None,
         "group_seconds": 0.0,  # not measured
         "device": device_kind(),
         "versions": json.dumps(made_with(command.output.fused), sort_keys=True),
     }
-    rows = group_rows([each.spec for each in described], [result.records for result in trained], about)
+    rows = group_rows([one.spec for one in described], [result.records for result in trained], about)
     runs = [[row | diagnostics_of(row) for row in group] for group in by_run(rows).values()]
-    found = variants(runs, [each.variant for each in described])
+    found = variants(runs, [one.variant for one in described])
     figures = diagnostics(found) if environment is None else scores(found)
     print(f"\n{diagnostics_table(figures) if environment is None else score_table(figures)}\n")
     provenance = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
@@ -12,95 +12,76 @@ from typing import Any, NamedTuple
 from rewind.agents import AGENTS
 from rewind.agents.settings import required_beta
 from rewind.cli.train_options import TrainOptions
-from rewind.data import Trajectories
-from rewind.envs.make import known_task
 from rewind.errors import UsageError, unknown_name
+from rewind.evaluation.scoring import find_environment
 from rewind.rebuilt.recipes import built_otherwise
 from rewind.run_spec import VIEW, RunSpec, canonical
-from rewind.training import Run, engine_run
-from rewind.training.spec import plain
+from rewind.training.spec import usual_settings
 
 # Of the data, or with a flag of their own.
 ELSEWHERE = {"observation_size": "the data", "action_size": "the data", "hidden": "--hidden", "beta": "--betas"}
 
 
 class Described(NamedTuple):
-    """A run, as data and as the engine takes it.
+    """A run as data.
 
     variant: what it is called without its seed
+    extra: what its name ends with
     """
 
     spec: RunSpec
-    run: Run
     variant: str
+    extra: str
 
 
-def describe_runs(command: TrainOptions, data: Trajectories) -> list[Described]:
-    """All combinations of samplers, betas, seeds and numbers."""
+def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, Any]) -> list[Described]:
+    """All combinations of samplers, betas, seeds and numbers.
+
+    name, notes: of the data
+    """
     agent, memory = command.agent, command.memory
     fixed, swept = parse_settings(AGENTS[agent.algorithm], agent.set)
-    view = {name: value for name in VIEW if (value := getattr(command.data, name)) is not None}
+    view = {setting: value for setting in VIEW if (value := getattr(command.data, setting)) is not None}
     fixed |= {**view, **({} if agent.hidden is None else {"hidden": agent.hidden})}
-    around = built_otherwise(data.notes) | ({"bounded": True} if agent.bounded else {})
-    environment = find_environment(command.evaluation.env, data)
-    if environment != find_environment("auto", data):
+    around = built_otherwise(notes) | ({"bounded": True} if agent.bounded else {})
+    environment = find_environment(command.evaluation.env, name, notes)
+    if environment != find_environment("auto", name, notes):
         around["environment"] = environment or "none"
     common = RunSpec(
-        data_name(command, data), agent.algorithm, reuse=memory.reuse, rank_exponent=memory.rank_exponent,
+        name or file_name(command), agent.algorithm, reuse=memory.reuse, rank_exponent=memory.rank_exponent,
         stagger=memory.stagger, block=memory.block, batch_size=agent.batch_size, steps=agent.steps,
         episodes=command.evaluation.episodes,
     )  # fmt: skip
-    usual = engine_run(common, data)
+    usual = usual_settings(agent.algorithm, name, agent.steps)
     described = []
     for values in product(*swept.values()):
         tried = dict(zip(swept, values, strict=True))
-        extra = "".join(f" {name} {value:g}" for name, value in tried.items())
-        given = {**fixed, **tried}
-        unusual = {name: value for name, value in given.items() if value != _usual(usual, name)}
+        extra = "".join(f" {setting} {value:g}" for setting, value in tried.items())
+        unusual = {setting: value for setting, value in {**fixed, **tried}.items() if value != usual[setting]}
         settings = tuple({**unusual, **around}.items())
-        for sampler, beta, seed in _combinations(command, data):
+        for sampler, beta, seed in _combinations(command, name):
             variant = sampler if _without_beta(command, sampler) else f"{sampler} beta {beta:g}"
             spec = replace(common, sampler=sampler, beta=beta, seed=seed, settings=settings)
-            run = engine_run(spec, data)
-            described.append(Described(canonical(spec), replace(run, name=run.name + extra), variant + extra))
+            described.append(Described(canonical(spec), variant + extra, extra))
     return described
 
 
-def data_name(command: TrainOptions, data: Trajectories) -> str:
-    return data.name or Path(command.data.dataset).stem
+def file_name(command: TrainOptions) -> str:
+    """What data without a name is called."""
+    return Path(command.data.dataset).stem
 
 
-def _usual(run: Run, name: str) -> Any:
-    """What a run has of a setting when nobody sets it."""
-    if name in VIEW:
-        return getattr(run.view, name)
-    value = getattr(run.agent, name)
-    return value if isinstance(value, tuple) else plain(value)
-
-
-def _combinations(command: TrainOptions, data: Trajectories) -> Iterator[tuple[str, float, int]]:
+def _combinations(command: TrainOptions, name: str | None) -> Iterator[tuple[str, float, int]]:
     """All samplers with all betas and seeds; those for which beta changes nothing once."""
     for sampler in command.memory.samplers:
         betas = (1.0,) if _without_beta(command, sampler) else command.agent.betas
         for beta in betas:
-            value = required_beta(data.name) if beta == "paper" else float(beta)
+            value = required_beta(name) if beta == "paper" else float(beta)
             yield from ((sampler, value, seed) for seed in command.agent.seeds)
 
 
 def _without_beta(command: TrainOptions, sampler: str) -> bool:
     return sampler == "baseline" or not AGENTS[command.agent.algorithm].has("beta")
-
-
-def find_environment(asked: str, data: Trajectories) -> str | None:
-    """What to evaluate on: as asked, or what is known of the data; None: nothing."""
-    if asked == "none":
-        return None
-    if asked != "auto":
-        return asked
-    if data.name is not None and known_task(data.name) is not None:
-        return data.name
-    noted: str | None = data.notes.get("environment")
-    return noted
 
 
 # `--set NAME=NUMBER`: the numbers of an agent from the command line.

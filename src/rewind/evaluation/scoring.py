@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data import Trajectories
-from rewind.envs import make
+from rewind.envs.make import known_task, make
 from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.diagnose import DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
@@ -28,6 +27,22 @@ from rewind.training.policies import layers
 from rewind.training.spec import Run
 
 Rows = Sequence[int]  # of runs in their group
+
+
+def find_environment(asked: str, name: str | None, notes: Mapping[str, Any]) -> str | None:
+    """What to evaluate on: as asked, or what is known of the data; None: nothing.
+
+    asked: an environment, "auto" or "none"
+    name, notes: of the data
+    """
+    if asked == "none":
+        return None
+    if asked != "auto":
+        return asked
+    if name is not None and known_task(name) is not None:
+        return name
+    noted: str | None = notes.get("environment")
+    return noted
 
 
 class Scorer:
@@ -45,16 +60,16 @@ class Scorer:
         # For portable requests, as long as it can be used.
         self._process: Process | None = Process("rewind.evaluation.player")
 
-    def check(self, data: Trajectories) -> None:
-        """Make the environment once, so that one that cannot be made, or does not fit the data, is an error now."""
+    def check(self, observation: tuple[int, ...], action: tuple[int, ...]) -> None:
+        """Make the environment once: one that cannot be made, or does not fit these shapes, is an error now."""
         assert isinstance(self.environment, str)
         env = make(self.environment, 1)
         env.close()
-        for what, array in (("observation", data.observations), ("action", data.actions)):
+        for what, expected in (("observation", observation), ("action", action)):
             shape = getattr(env, f"single_{what}_space").shape
-            if shape != array.shape[1:]:
+            if shape != expected:
                 raise DataError(
-                    f"{self.environment} has {what}s of shape {shape}, the data of {array.shape[1:]}: "
+                    f"{self.environment} has {what}s of shape {shape}, the data of {expected}: "
                     "choose the environment the data comes from"
                 )
 

@@ -1,10 +1,8 @@
 """Where memory and agents meet: many runs, planned on the host, trained in one program on the device."""
 
-from rewind.training.bounds import bound_targets
-from rewind.training.described import engine_run
 from rewind.training.determinism import make_deterministic
 from rewind.training.options import Options, Stopped, Trained
-from rewind.training.spec import Run, Sampler, View, make_runs
+from rewind.training.spec import Run, Sampler, View, bound_targets, engine_run, make_runs
 from rewind.training.trainer import Trainer, train
 
 __all__ = [

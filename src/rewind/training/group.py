@@ -26,11 +26,10 @@ from rewind.errors import DataError, UsageError
 from rewind.memory import Plan
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
 from rewind.targets import SLACK, excess
-from rewind.training.bounds import possible_q
-from rewind.training.engine import EXPLODED, Engine, Outcome, to_host
+from rewind.training.engine import EXPLODED, Engine, Normaliser, Outcome, Source, make_normaliser, make_table, to_host
+from rewind.training.options import Options
 from rewind.training.planner import QUANTILES, Planned, Planner
-from rewind.training.spec import Run, View, data_of
-from rewind.training.table import Normaliser, Source, make_normaliser, make_table
+from rewind.training.spec import Run, View, data_of, possible_q
 
 
 class Group:
@@ -210,6 +209,18 @@ def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list
 def finite(value: Any) -> float | None:
     """JSON has no NaN."""
     return float(value) if np.isfinite(value) else None
+
+
+def check_runs(data: Trajectories, runs: Sequence[Run], options: Options) -> None:
+    """What agents cannot learn from, or not in so many steps, raises an error before anything is compiled."""
+    for numbers in groups_of(runs):
+        together = [runs[number] for number in numbers]
+        for run in {id(data_of(run, data)): run for run in together}.values():  # one for each data set
+            check_data(data_of(run, data), run, options.batch_size)
+        period = together[0].agent.period
+        for name, value in (("steps", options.steps), ("log_every", options.log_every)):
+            if value % period:
+                raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")
 
 
 def check_data(data: Trajectories, run: Run, batch_size: int) -> None:

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewind.errors import RewindError, UsageError, unknown_name
+from rewind.training.engine import Normaliser
 from rewind.training.log import Record
 from rewind.training.spec import Run
-from rewind.training.table import Normaliser
 
 
 class CannotResume(UsageError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -13,14 +13,10 @@ from typing import Any
 
 import jax
 
-from rewind.data import Trajectories
 from rewind.errors import UsageError, require
 from rewind.files import read_json, write_json
 from rewind.training.checkpoint import differences
-from rewind.training.engine import device_kind, made_with
-from rewind.training.group import check_data, groups_of
 from rewind.training.options import CannotResume, Options
-from rewind.training.spec import Run, data_of
 
 SHOWN = 3  # differences that an error names
 
@@ -66,47 +62,16 @@ def group_folder(out: Path, index: int = 0) -> Path:
     return out / f"group-{index}"
 
 
-def prepare(data: Trajectories, runs: Sequence[Run], options: Options) -> None:
-    """What would fail later is an error before anything is written; then the folder is prepared."""
-    for numbers in groups_of(runs):
-        together = [runs[number] for number in numbers]
-        for run in {id(data_of(run, data)): run for run in together}.values():  # one for each data set
-            check_data(data_of(run, data), run, options.batch_size)
-        period = together[0].agent.period
-        for name, value in (("steps", options.steps), ("log_every", options.log_every)):
-            if value % period:
-                raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")
+def check_options(options: Options) -> None:
+    """What is missing for the options raises an error before anything is written."""
     for wanted, package, extra in ((options.tensorboard, "tensorboardX", "log"), (options.wandb, "wandb", "wandb")):
         if wanted:
             require(package, extra)
             if options.out is None:
                 raise UsageError(f"metrics for {package} are kept in a folder too: out=...")
-    if options.out is not None:
-        about = {
-            "options": options.described(),
-            "versions": made_with(options.fused),
-            "device": device_kind(),
-            "data": {"name": data.name, "trajectories": len(data), "rows": data.rows, "notes": data.notes},
-            **options.about,
-        }
-        _prepare_folder(options.out, _config(data, runs, options), about, options.resume)
 
 
-def _config(data: Trajectories, runs: Sequence[Run], options: Options) -> dict[str, Any]:
-    """What a resumed training has in common with the one before."""
-    return {
-        "data": data.fingerprint,
-        "batch_size": options.batch_size,
-        "block": options.block,
-        "log_every": options.log_every,  # blocks end there, and with them the delay of the ranks
-        "evaluate_every": options.evaluate_every,
-        "runs": [run.describe() for run in runs],
-        **({"fused": True} if options.fused else {}),
-        **options.record,
-    }
-
-
-def _prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> None:
+def prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> None:
     """A new folder gets the configuration; an old one must have the same, and is only touched to resume.
 
     One in which no training has begun, because that failed at the last moment, counts as new.

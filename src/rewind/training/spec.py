@@ -1,21 +1,23 @@
-"""What a run is: an agent, a memory, a seed."""
+"""What a run is to the engine: an agent, a memory, a seed. Made by hand, in combinations, or from a `RunSpec`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import numpy as np
 
 from rewind.agents import AGENTS
-from rewind.agents.agent import Agent
+from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.agents.settings import paper_settings, paper_view, required_beta
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
+from rewind.run_spec import AROUND, VIEW, RunSpec
+from rewind.targets import target_bounds
 
 Memory = TrajectoryReplay | UniformReplay
 
@@ -151,7 +153,7 @@ def make_runs(
     """
     kind = AGENTS[algorithm]
     _check_settings(algorithm, settings)
-    data = load(dataset)
+    data = dataset if isinstance(dataset, Trajectories) else load(dataset)
     samplers = [samplers] if isinstance(samplers, (str, Sampler)) else samplers
     betas = [betas] if isinstance(betas, (int, float)) else betas
     betas = betas if kind.has("beta") else [1.0]
@@ -197,3 +199,65 @@ def _width(what: str, array: Any) -> int:
             f"give the {what}s the shape ({len(array):,}, numbers), one-hot where they are discrete"
         )
     return int(array.shape[1])
+
+
+def usual_settings(algorithm: str, dataset: str | None, steps: int) -> dict[str, Any]:
+    """What a run on a data set has where nobody sets anything: the agent's fields, and the view of the data."""
+    kind = AGENTS[algorithm]
+    defaults = {field.name: field.default for field in dataclass_fields(kind) if field.default is not MISSING}
+    view = {"top": View.top, **paper_view(algorithm, dataset)}
+    return {**defaults, **kind.defaults(steps), **paper_settings(algorithm, dataset), **view}
+
+
+def engine_run(spec: RunSpec, data: Trajectories) -> Run:
+    """The run, with the paper's hyper-parameters for its data where its settings have no others."""
+    kind = AGENTS[spec.algorithm]
+    given = {**kind.defaults(spec.steps), **dict(spec.settings)}
+    whole = {field.name for field in dataclass_fields(kind) if field.type in (int, "int")}
+    settings: dict[str, Any] = {
+        name: int(value) if name in whole else value for name, value in given.items() if name not in AROUND
+    }
+    view = {name: settings.pop(name) for name in VIEW if name in settings}
+    bounded = settings.pop("bounded", False)
+    sampler = Sampler(spec.sampler, spec.rank_exponent, spec.reuse, spec.stagger)
+    (run,) = make_runs(data, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
+    run = replace(run, view=replace(run.view, **view))
+    return bound_targets([run], data)[0] if bounded else run
+
+
+def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
+    """The runs with the targets of their critics kept within the returns that are possible with their rewards.
+
+    This stops a critic that diverges. A finite bound that an agent already has stays.
+
+    data: what `rewind.load` takes
+    """
+    data = data if isinstance(data, Trajectories) else load(data)
+    ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
+    result = []
+    for run in runs:
+        agent, source = run.agent, data_of(run, data)
+        if agent.bounds is None:
+            able = " and ".join(name for name, kind in AGENTS.items() if kind.has(LOW, HIGH))
+            raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of {able} can")
+        key = (id(source), run.view, plain(agent.discount))
+        if key not in ranges:
+            ranges[key] = possible_q(run.view.apply(source), agent)
+        if not np.isfinite(ranges[key]).all():
+            raise UsageError(f"a discount of {key[-1]:g} bounds nothing; set target_low and target_high yourself")
+        pairs = zip(ranges[key], agent.bounds, strict=True)
+        low, high = (float(possible if np.isinf(given) else given) for possible, given in pairs)
+        if low > high:
+            raise UsageError(f"targets cannot be at least {low:g} and at most {high:g}; the data's: {ranges[key]}")
+        result.append(replace(run, agent=agent.bounded(low, high)))
+    return result
+
+
+def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
+    """The smallest and the largest return that is possible with the rewards of the data.
+
+    Infinite for an agent without critics, and for one whose Q includes an entropy bonus.
+    """
+    if agent.discount is None or plain(agent.discount) >= 1.0 or agent.entropy_bonus:
+        return -np.inf, np.inf
+    return target_bounds(data.rewards, plain(agent.discount))

@@ -13,19 +13,19 @@ from typing import Any
 import jax
 import numpy as np
 
-from rewind.data import load
+from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
 from rewind.progress import steps_bar
 from rewind.training.checkpoint import read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
-from rewind.training.engine import Outcome, check_fused, to_host
+from rewind.training.engine import Outcome, check_fused, device_kind, made_with, to_host
 from rewind.training.evaluations import Evaluate, GroupEvaluator, as_evaluator
-from rewind.training.group import Group, groups_of
+from rewind.training.group import Group, check_runs, groups_of
 from rewind.training.journal import LOOK, Journal
 from rewind.training.log import Record, TensorBoard, WeightsAndBiases
 from rewind.training.options import CannotResume, Options, Stopped, Trained, combined
 from rewind.training.planner import Planned
-from rewind.training.session import find_device, group_folder, prepare, stop_signals
+from rewind.training.session import check_options, find_device, group_folder, prepare_folder, stop_signals
 from rewind.training.spec import Run
 
 
@@ -82,8 +82,11 @@ class Trainer:
         with self._at_work():
             if options.fused:
                 check_fused()
-            self.data = load(dataset)
-            prepare(self.data, self.runs, options)
+            self.data = dataset if isinstance(dataset, Trajectories) else load(dataset)
+            check_runs(self.data, self.runs, options)
+            check_options(options)
+            if options.out is not None:
+                prepare_folder(options.out, self._config(), self._about(), options.resume)
 
     def train(self) -> None:
         """All groups, each to its end, but for the evaluations of the last one."""
@@ -115,6 +118,31 @@ class Trainer:
     def _at_work(self) -> Iterator[None]:
         with jax.default_device(find_device(self.options.device)), stop_signals(self._signals):
             yield
+
+    def _config(self) -> dict[str, Any]:
+        """What a resumed training has in common with the one before."""
+        options = self.options
+        return {
+            "data": self.data.fingerprint,
+            "batch_size": options.batch_size,
+            "block": options.block,
+            "log_every": options.log_every,  # blocks end there, and with them the delay of the ranks
+            "evaluate_every": options.evaluate_every,
+            "runs": [run.describe() for run in self.runs],
+            **({"fused": True} if options.fused else {}),
+            **options.record,
+        }
+
+    def _about(self) -> dict[str, Any]:
+        """What is written beside the configuration, and may change."""
+        options, data = self.options, self.data
+        return {
+            "options": options.described(),
+            "versions": made_with(options.fused),
+            "device": device_kind(),
+            "data": {"name": data.name, "trajectories": len(data), "rows": data.rows, "notes": data.notes},
+            **options.about,
+        }
 
     # One group
 

@@ -13,11 +13,10 @@ from typing import Any
 
 import jax
 
-from rewind.cli.train_runs import find_environment
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, RewindError
 from rewind.evaluation import evaluation_steps
-from rewind.evaluation.scoring import Scorer
+from rewind.evaluation.scoring import Scorer, find_environment
 from rewind.files import read_json, write_json
 from rewind.progress import say
 from rewind.run_spec import RunSpec
@@ -64,7 +63,7 @@ def check_datasets(names: Iterable[str]) -> dict[str, str]:
     for name in names:
         try:
             data = load_data(name)
-            Scorer(_environment(data), 1).check(data)
+            Scorer(_environment(data), 1).check(data.observations.shape[1:], data.actions.shape[1:])
         except RewindError as error:
             refused[name] = str(error)
     return refused
@@ -156,7 +155,7 @@ def _train(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, opti
 
 
 def _environment(data: Trajectories) -> str:
-    environment = find_environment("auto", data)
+    environment = find_environment("auto", data.name, data.notes)
     if environment is None:
         raise DataError(f"{data.name or 'this data'} has no environment to be evaluated in")
     return environment
