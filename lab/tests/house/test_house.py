@@ -13,7 +13,7 @@ from rewind_lab.house.commands import HouseDraw
 from rewind_lab.house.rooms import PACKAGES, checkout, imports, module_of, room_of, rooms
 from rewind_lab.house.walk import walk
 
-MOST_FILES = 20
+MOST_FILES = 16
 OURS = re.compile(r"rewind(_lab)?(\.\w+)+(:\w+)?")
 # Where a module is imported by a name that is not written there: a library, or an entry of a registry.
 IMPORTS_BY_NAME = {"rewind.errors", "rewind.arrays", "rewind.registry"}
@@ -89,7 +89,7 @@ def test_a_transition_passes_few_files_in_the_order_of_the_floors():
     entered = list(dict.fromkeys(step.module.split(".")[1] for step in steps))
     # Rows go from data through the memory to the agents; whoever hands them on does so from the top down.
     assert [room for room in entered if room in ("data", "memory", "agents")] == ["data", "memory", "agents"]
-    assert [room for room in entered if room in ("cli", "training")] == ["cli", "training"]
+    assert "cli" not in entered  # commands name data and pass it on, and touch no rows
 
 
 def test_no_two_classes_have_one_name():
