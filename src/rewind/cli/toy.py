@@ -11,6 +11,7 @@ import numpy as np
 
 from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, ToyCurve, ToyResult, draw_toy, learn
 from rewind.files import write_json
+from rewind.table import table
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Toy:
         usual = max(1, round(300 / max(self.learning_rate, 1e-3)))
         updates = usual if self.updates is None else self.updates
         result = learn(seeds=self.seeds, updates=updates, learning_rate=self.learning_rate, seed=self.seed)
-        print(table(result))
+        print(results_table(result))
         print(f"\n{finding(result)}")
         if self.plots:
             for path in draw_toy(result, self.out):
@@ -88,27 +89,22 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def table(result: ToyResult) -> str:
+def results_table(result: ToyResult) -> str:
     """Updates until 95% of the oracle, and the final value of s0, sampler by sampler."""
-    lines = [
-        f"max Q(s0, a): updates to {SHARE:.0%} of the oracle, {result.seeds} seeds of {result.updates:,} updates, "
-        f"learning rate {result.learning_rate:g}",
-        "",
-        "rewards  sampler        mean +- std     median  reached  final +- std   oracle",
-    ]
+    rows = []
     for rewards, chosen in figures(result)["rewards"].items():
         for name, entry in chosen["samplers"].items():
-            needed, final = entry["updates_needed"], entry["final"]
-            lines.append(
-                f"{rewards:7}  {name:10}  {_number(needed['mean'])} +- {_number(needed['std']).strip():5}  "
-                f"{_number(needed['median'])}  {needed['reached']:>7}   {final['mean']:.2f} +- {final['std']:.2f}  "
-                f"{chosen['oracle']:7.2f}"
-            )
-    return "\n".join(lines)
+            needed = {key: _number(entry["updates_needed"][key]) for key in ("mean", "std", "median")}
+            final, reached = entry["final"], entry["updates_needed"]["reached"]
+            row = {"rewards": rewards, "sampler": name, **needed, "reached": reached}
+            row |= {"final": f"{final['mean']:.2f} +- {final['std']:.2f}", "oracle": f"{chosen['oracle']:.2f}"}
+            rows.append(row)
+    settings = f"{result.seeds} seeds of {result.updates:,} updates, learning rate {result.learning_rate:g}"
+    return f"max Q(s0, a): updates to {SHARE:.0%} of the oracle, {settings}\n\n{table(rows)}"
 
 
 def _number(number: float | None) -> str:
-    return f"{'-' if number is None else f'{number:.1f}':>7}"
+    return "-" if number is None else f"{number:.1f}"
 
 
 def finding(result: ToyResult) -> str:

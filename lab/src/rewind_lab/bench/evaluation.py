@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -93,14 +93,7 @@ class BenchEvaluation:
         return {
             "machine": machine() | {package: version(package) for package in PACKAGES},
             "device": device_kind(),
-            "environment": self.environment,
-            "algorithm": self.algorithm,
-            "runs": self.runs,
-            "episodes": self.episodes,
-            "updates": self.updates,
-            "batch_size": self.batch_size,
-            "rounds": self.rounds,
-            "threads": self.threads,
+            **{name: value for name, value in asdict(self).items() if name != "json"},
             "data": {"transitions": data.rows, "made by": "random actions"},
             "seconds": measured,
             "first_call_seconds": first,
