@@ -132,7 +132,7 @@ def test_an_altered_or_cut_file_is_refused(cache):
         load(file)  # by its path, which is the way to train on a smaller one
     save_npz(replace(data, rewards=arrays["rewards"]), file)  # honest, but not what the name means
     assert load(file).rewards[7] == data.rewards[7] + 1
-    with pytest.raises(DataError, match="is not what was built"):
+    with pytest.raises(DataError, match="is not a rebuilt data set"):
         load(POINT)
     save_npz(data, file)
     file.write_bytes(file.read_bytes()[:-1000])
@@ -158,7 +158,7 @@ def test_ctrl_c_leaves_whole_chunks_and_the_same_command_goes_on_to_the_same_dat
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
     _, error = process.communicate(timeout=60)
-    assert process.returncode == 130 and "stopped" in error and "goes on from there" in error
+    assert process.returncode == 130 and "stopped" in error and "resumes from there" in error
     assert not list(cache.glob("*.npz"))
     kept = [path.stat().st_mtime_ns for path in cache.glob(".*.chunks/0*.npz")]
     assert kept
@@ -194,7 +194,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_that_says_what_to_do(tmp_pa
         folders.append(tmp_path / "read-only")
     for folder in folders:
         monkeypatch.setenv("REWIND_DATA", str(folder))
-        with pytest.raises(CacheError, match=r"cannot be kept in .*set \$REWIND_DATA"):
+        with pytest.raises(CacheError, match=r"cannot be written to .*set \$REWIND_DATA"):
             load(POINT)
 
 

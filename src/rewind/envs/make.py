@@ -1,4 +1,4 @@
-"""`make`: an environment by its name, the fast one where there is one."""
+"""`make`: an environment by its name, in a fast version if there is one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OWN = "rewind/"
 FAST = ("Hopper-v4", "HalfCheetah-v4", "Walker2d-v4")
-# Gymnasium-Robotics' environments that tell it by their names
+# Prefixes of Gymnasium-Robotics' environments
 ROBOTICS = ("Adroit", "FrankaKitchen", "Fetch", "Hand", "PointMaze_", "AntMaze_")
 # Other packages' environments by id: a Gymnasium environment's class, or a function that makes one
 ENVIRONMENTS: Registry[Callable[..., Any]] = Registry("environment", "rewind.environments", {})
@@ -25,7 +25,7 @@ BROKEN = ("FrankaKitchen", "Fetch", "Hand")  # those that read joints by their n
 
 
 def known_task(name: str) -> Entry | None:
-    """A catalogued data set that is evaluated on `name`: a data set, a rebuilt one, or an environment's id."""
+    """A catalogued data set that is evaluated in `name`: a data set, a rebuilt one, or an environment's id."""
     return known_entry(name) or next((known for known in catalogue().values() if known.environment == name), None)
 
 
@@ -35,9 +35,9 @@ def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) 
     Hopper, HalfCheetah and Walker2d `-v4`, and all of Rewind's own, are arrays of simulations (`ArrayEnv`). Others
     come from `gymnasium.make_vec`.
 
-    name: a data set (its environment is meant), or a Gymnasium id: `hopper-medium-v2`, `rewind/AntMaze-umaze-v2`,
-        `AdroitHandPen-v1`; `package:Own-v0`, where importing the package registers it; or one of `ENVIRONMENTS`
-    seed: of copy 0; copy i has seed + i. With a seed the environment comes reset
+    name: a data set, for its environment; a Gymnasium id: `rewind/AntMaze-umaze-v2`, `AdroitHandPen-v1`;
+        `package:Own-v0`, to import the package that registers it; or one of `ENVIRONMENTS`
+    seed: of copy 0; copy i has seed + i. With a seed, the environment is returned reset
     options: for the environment's constructor
     """
     known = known_task(name)
@@ -49,7 +49,7 @@ def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) 
 
 
 def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
-    """One of the fast ones, or None. Not through Gymnasium, which calls every -v0 and -v4 out of date."""
+    """A fast environment, or None. Not made through Gymnasium, which warns that every -v0 and -v4 is outdated."""
     gymnasium = require("gymnasium", "envs")
     from rewind.envs.register import register
 
@@ -85,20 +85,20 @@ def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> Vecto
         )
     try:
         env: VectorEnv[Any, Any, Any] = gymnasium.make_vec(name, num_envs=num_envs, **options)
-    except Exception as error:  # whatever somebody's constructor raises
+    except Exception as error:  # depends on the environment's constructor
         raise UsageError(f"environment {asked!r} cannot be made: {_reason(name, error)}") from error
     return env
 
 
 def _reason(name: str, error: Exception) -> str:
-    """What went wrong in somebody's constructor; an error without words says where it was raised."""
-    told = str(error)
-    if not told:
+    """The error of a constructor; if it has no message, the place where it was raised."""
+    reason = str(error)
+    if not reason:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        told = f"{where.line} ({where.filename}, line {where.lineno})"
+        reason = f"{where.line} ({where.filename}, line {where.lineno})"
     if name.startswith(BROKEN) and isinstance(error, AssertionError):
-        told += (
-            "; Gymnasium-Robotics up to 1.4.2 fails so since MuJoCo 3.12, and Rewind's fast environments need 4: "
-            "play this one in an installation of its own, with 'mujoco<3.12'"
+        reason += (
+            "; Gymnasium-Robotics up to 1.4.2 fails like this since MuJoCo 3.12, and Rewind's fast environments need "
+            "4: use this one in a separate installation with 'mujoco<3.12'"
         )
-    return f"{type(error).__name__}: {told}"
+    return f"{type(error).__name__}: {reason}"

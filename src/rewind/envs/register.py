@@ -1,4 +1,4 @@
-"""Rewind's own environments, under their Gymnasium ids."""
+"""Register Rewind's environments with Gymnasium."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import gymnasium
 
 from rewind.data.catalogue import catalogue
 
-# What PointMaze is cut at. AntMaze's horizons are D4RL's and stand in the catalogue.
+# Horizons of PointMaze. Those of AntMaze are D4RL's, in the catalogue.
 POINT_HORIZONS = {"umaze": 150, "medium": 300, "large": 400}
 GOALS = {"v0": "environment", "v2": "reset"}  # when AntMaze draws its goal
 
 
 def register() -> None:
-    """Make the ids known to Gymnasium; twice is as good as once."""
+    """Register all ids; calling it again does nothing."""
     for maze, horizon in POINT_HORIZONS.items():
         _register(f"rewind/PointMaze-{maze}-v0", "pointmaze", "PointMaze", horizon, {"maze": maze})
     ants = {known.environment: known.horizon for known in catalogue().values() if known.suite == "antmaze"}

@@ -1,9 +1,9 @@
-"""Data sets are made once, and kept.
+"""Build the rebuilt data sets, once, into the cache folder.
 
 In the cache folder (`rewind.data.originals.cache_folder`), for a data set whose file is F:
 
-    F            the data, as `save_npz` writes it, under this name only when complete; its digest is in its notes
-    .F.chunks/   chunks of a build that is under way or was stopped; the same build goes on from them
+    F            the complete data, written by `save_npz`, with its digest in its notes
+    .F.chunks/   the chunks of an unfinished build, from which the same build resumes
     .F.lock      held while a process builds
 """
 
@@ -36,10 +36,10 @@ VERSIONS = "versions.json"
 
 
 def build(name: str, *, threads: int | None = None, force: bool = False, progress: bool = True, **order: Any) -> Path:
-    """The file of a rebuilt data set; made if it is not there.
+    """The file of a rebuilt data set, built if it does not exist.
 
-    threads: processes that play; default: as many as there are cores. The data does not depend on it
-    force: make it again
+    threads: number of processes, default: one for each core. The data does not depend on it
+    force: build it again
     order: size, seed, policy, keep_going: see `make_order`
     """
     wanted = make_order(name, **order)
@@ -57,36 +57,36 @@ def build(name: str, *, threads: int | None = None, force: bool = False, progres
         raise
     except OSError as error:
         raise CacheError(
-            f"{name} cannot be kept in {path.parent}: {error.strerror or error}; "
-            "set $REWIND_DATA to a folder that can be written and has room"
+            f"{name} cannot be written to {path.parent}: {error.strerror or error}; "
+            "set $REWIND_DATA to a writable folder with enough space"
         ) from error
     return path
 
 
 def load_rebuilt(name: str) -> Trajectories:
-    """A rebuilt data set at its full size, from seed 0; built if it is not there.
+    """A rebuilt data set of full size and seed 0, built if it does not exist.
 
-    One that is made from a user's policy must be there: which policy is meant, only its builder knows.
+    A data set of a user's policy must have been built before, since the policy is unknown here.
     """
     recipe = find_recipe(name)
     if recipe.policies != (GIVEN,):
         return read_built(build(name))
-    there = find_built(name)
-    if len(there) == 1:
-        return read_built(there[0])
-    if there:
-        raise UsageError(f"{name} was built from several policies; give the file: {', '.join(map(str, there))}")
+    paths = find_built(name)
+    if len(paths) == 1:
+        return read_built(paths[0])
+    if paths:
+        raise UsageError(f"{name} was built from several policies; name the file: {', '.join(map(str, paths))}")
     raise UsageError(f"{name} is made from a policy of yours: rewind data build {name} --policy FILE")
 
 
 def read_built(path: Path) -> Trajectories:
-    """A built data set, if it is still what was built."""
+    """A built data set. Raises an error if the file was altered."""
     try:
         data = load_npz(path)
     except DataError as error:
         raise DataError(f"{error}; {_again(path)}") from error
     if "digest" not in data.notes:
-        raise DataError(f"{path} is not what was built: nothing is recorded of its arrays; {_again(path)}")
+        raise DataError(f"{path} is not a rebuilt data set: it has no digest; {_again(path)}")
     return data
 
 
@@ -95,7 +95,7 @@ def _again(path: Path) -> str:
 
 
 def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -> None:
-    """Play, put together, write; what was played is kept for another try, unless the disk is full."""
+    """Play chunks, join them, write the file. After an interruption, the chunks are kept, unless the disk is full."""
     chunks = path.with_name(f".{path.name}.chunks")
     if force or not _made_by_these(chunks):
         shutil.rmtree(chunks, ignore_errors=True)
@@ -114,7 +114,7 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
         kept = len(list(chunks.glob("0*.npz")))
         keep = kept > 0
         if keep:
-            bar.write(f"{kept} chunks are kept in {chunks}: the same command goes on from there")
+            bar.write(f"{kept} chunks are kept in {chunks}: the same command resumes from there")
         raise
     finally:
         bar.close()
@@ -123,7 +123,7 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
 
 
 def _finished(order: Order, episodes: Episodes) -> Trajectories:
-    """The data set, with how it was made and its digest in its notes."""
+    """The data set, with its digest and how it was made in its notes."""
     made = {**order.notes(), "episodes": len(episodes.lengths), "versions": versions()}
     if order.recipe.maze is not None and order.recipe.maze.stop:
         made["reached_own_goal"] = float(episodes.terminated.mean())
@@ -132,7 +132,7 @@ def _finished(order: Order, episodes: Episodes) -> Trajectories:
 
 
 def _made_by_these(chunks: Path) -> bool:
-    """Whether kept chunks may be gone on from: other versions may round otherwise."""
+    """Whether the build can resume from kept chunks; other versions may round differently."""
     try:
         return bool(json.loads((chunks / VERSIONS).read_text()) == versions())
     except (FileNotFoundError, ValueError):
@@ -140,17 +140,17 @@ def _made_by_these(chunks: Path) -> bool:
 
 
 class _Part:
-    """How far one policy's share is."""
+    """The progress of one policy's share."""
 
     def __init__(self, index: int, order: PartOrder, guess: int) -> None:
         self.index, self.order = index, order
         self.asked = 0  # chunks
-        self.rows: dict[int, int] = {}  # of each chunk that is there
-        self._guess = guess  # rows of a chunk, while none is there
+        self.rows: dict[int, int] = {}  # of each finished chunk
+        self._guess = guess  # rows of a chunk, until one is finished
 
     @property
     def chunks(self) -> int | None:
-        """How many chunks, from the first without a gap, hold the whole share; None while they do not."""
+        """The number of consecutive finished chunks that contain the whole share; None until there are enough."""
         total = 0
         for chunk in range(self.asked + 1):
             if total >= self.order.size:
@@ -162,14 +162,14 @@ class _Part:
 
     @property
     def hungry(self) -> bool:
-        """Whether what was asked for will probably not do."""
-        here = sum(self.rows.values())
-        each = here / len(self.rows) if self.rows else self._guess
-        return here + (self.asked - len(self.rows)) * each < self.order.size
+        """Whether the requested chunks are probably not enough."""
+        done = sum(self.rows.values())
+        per_chunk = done / len(self.rows) if self.rows else self._guess
+        return done + (self.asked - len(self.rows)) * per_chunk < self.order.size
 
 
 def _collect(order: Order, workers: Processes, folder: Path, bar: Any) -> Episodes:
-    """Play until every policy has its share. Which chunks count is decided by their numbers, not by who is first."""
+    """Play until every policy has its share. Chunks count in the order of their numbers, not of their completion."""
     recipe = order.recipe
     parts = [_Part(index, part, recipe.width * recipe.horizon) for index, part in enumerate(order.parts)]
     running: dict[Future[Answer], tuple[_Part, int]] = {}
@@ -205,12 +205,12 @@ def _share(part: _Part, folder: Path) -> Episodes:
     chunks = [load_chunk(path) for path in paths]
     for path, chunk in zip(paths, chunks, strict=True):
         if chunk is None:
-            raise DataError(f"{path} disappeared while the data was put together; give the same command again")
+            raise DataError(f"{path} disappeared during the build; run the same command again")
     return join(chunk for chunk in chunks if chunk is not None).cut(part.order.size)
 
 
 def versions() -> dict[str, str]:
-    """What the bits depend on, besides the recipe and the seed."""
+    """What the data depends on, besides the recipe and the seed."""
     found = {"python": platform.python_version(), "machine": processor()}
     for package in ("rewind-rl", "numpy", "mujoco", "gymnasium", "gymnasium-robotics"):
         try:

@@ -1,7 +1,7 @@
 """A process that plays chunks: `python -m rewind.rebuilt.worker`.
 
-It is sent jobs, writes the chunk's file, and answers with the number of its rows. Arrays depend on the number of
-threads of the linear algebra; `rewind.processes` gives it one.
+It receives jobs, writes the chunk's file, and answers with its number of rows. Results depend on the number of threads
+of the linear algebra; `rewind.processes` sets it to one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rewind.rebuilt.recipes import MazeRecipe, Recipe
 class Job:
     """One chunk.
 
-    policy: the file of the part's policy, None where it needs none
+    policy: the file of the part's policy, None if it needs none
     out: the file to write
     """
 
@@ -41,11 +41,12 @@ class Job:
 
     @classmethod
     def read(cls, text: str) -> Job:
-        given: dict[str, Any] = json.loads(text)
-        recipe = given.pop("recipe")
-        way = recipe.pop("maze")
-        maze = None if way is None else MazeRecipe(**{**way, "target": tuple(way["target"])})
-        return cls(Recipe(**{**recipe, "policies": tuple(recipe["policies"])}, maze=maze), **given)
+        fields: dict[str, Any] = json.loads(text)
+        recipe = fields.pop("recipe")
+        maze = recipe.pop("maze")
+        if maze is not None:
+            maze = MazeRecipe(**{**maze, "target": tuple(maze["target"])})
+        return cls(Recipe(**{**recipe, "policies": tuple(recipe["policies"])}, maze=maze), **fields)
 
 
 def save_chunk(episodes: Episodes, path: str | os.PathLike[str]) -> None:
@@ -54,11 +55,11 @@ def save_chunk(episodes: Episodes, path: str | os.PathLike[str]) -> None:
 
 
 def load_chunk(path: Path) -> Episodes | None:
-    """The chunk, None where there is none or it is damaged: it will be played again."""
+    """The chunk, None if it is missing or damaged: it is then played again."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             return Episodes(**{name: archive[name] for name in FIELDS})
-    except Exception:  # whatever NumPy, zipfile and zlib make of damaged bytes
+    except Exception:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
         return None
 
 
