@@ -47,8 +47,8 @@ def test_what_is_stopped_in_the_middle_is_the_same_training(tmp_path, monkeypatc
     bench = BenchDeterminism(algorithm="iql", steps=400)
     for steps in (200, 400):
         bench._train(tmp_path, "resumed", steps)
-    half, whole = ([each for each in command if each not in ("200", "400")] for command in commands)
-    assert half == whole and "total_steps=400" in half
+    half, whole = ([word for word in command if word not in ("200", "400")] for command in commands)
+    assert half == whole and "total_steps=400.0" in half
 
 
 @pytest.mark.long
