@@ -113,9 +113,9 @@ def _counts(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 def wanted_ids(data: str) -> dict[str, dict[str, Any]]:
     """The ids of all runs that the tables of the paper want."""
-    from rewind_lab.paper.definitions import Choice, load_definitions
+    from rewind_lab.paper.definitions import RunChoice, load_definitions
 
-    wanted = load_definitions().wanted(Choice(data=data))
+    wanted = load_definitions().wanted(RunChoice(data=data))
     return {table: counted(spec.run for spec in specs) for table, specs in wanted.items()}
 
 

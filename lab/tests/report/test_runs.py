@@ -40,7 +40,7 @@ def test_a_curve_ends_with_the_score():
     run = runs_of(few())[0]
     steps, scores = run.curve
     assert steps[-1] == 1_000_000 and scores[-1] == pytest.approx(run.score)
-    assert len(steps) == len(set(steps.tolist())) == len(run.steps) - LAST + 1
+    assert len(steps) == len(set(steps.tolist())) == len(run.rows) - LAST + 1
 
 
 def test_columns_of_the_papers_tables_are_samplers_with_a_beta():

@@ -39,7 +39,9 @@ def test_a_run_that_ends_below_half_of_its_best_fell(some):
         if (row["dataset"], row["sampler"], row["beta"], row["seed"]) == (SETS[0], "tr", 1.0, 2):
             row |= {"score": 1.0, **q(7.0)}  # never good, so that it did not fall; its critic diverged all the same
     runs = runs_of(some)
-    assert [(run.dataset, run.method.sampler, run.seed) for run in runs if fell(run)] == [(SETS[0], "baseline", 3)]
+    assert [(run.dataset, run.method.sampler, run.row["seed"]) for run in runs if fell(run)] == [
+        (SETS[0], "baseline", 3)
+    ]
     rule, counts, by_method, critics = stability(PaperResults(runs))
     assert "50%" in rule and counts.columns == ["Method", "antmaze-umaze"]
     shown = cells(counts)
