@@ -50,9 +50,9 @@ def count_visits(trajectories: Array, quantile: Array, visits: Array) -> None:
     visits /= visits.sum()
 
 
-def _quantiles(data: Trajectories) -> Array:
+def _quantiles(returns: Array) -> Array:
     """(trajectories,) which quarter by return each is in."""
-    order = np.argsort(np.argsort(data.returns, kind="stable"))
+    order = np.argsort(np.argsort(returns, kind="stable"))
     return order * QUANTILES // len(order)
 
 
@@ -76,7 +76,7 @@ class Planner:
         self.batch_size = batch_size
         ranked = (isinstance(memory, TrajectoryReplay) and memory.dynamic for memory in self.memories)
         self.dynamic = [run for run, dynamic in enumerate(ranked) if dynamic]  # whose ranks follow the critics
-        quantiles = {id(trajectories): _quantiles(trajectories) for trajectories in data}
+        quantiles = {id(trajectories): _quantiles(trajectories.returns) for trajectories in data}
         self._quantiles = [quantiles[id(trajectories)] for trajectories in data]
         self._threads = threads or min(THREADS, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="planner")

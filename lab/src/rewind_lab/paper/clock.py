@@ -57,6 +57,11 @@ class Deadline:
         return self.passed
 
 
+def until(budget: str | None) -> Deadline:
+    """The deadline of a budget such as 9m; without one, never."""
+    return Deadline() if budget is None else Deadline(parse_duration(budget))
+
+
 class Clock:
     """What a group takes until its last update, over all processes that work on it; kept in its folder.
 

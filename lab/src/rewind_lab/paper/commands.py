@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
 from rewind.errors import UsageError, require
+from rewind.progress import say
 from rewind.run_spec import RunSpec
 from rewind.table import table
 from rewind_lab.paper.definitions import Definitions, RunChoice, in_order, load_definitions
@@ -81,9 +82,36 @@ class PaperRun(Chosen):
             self._show()
             return
         _require_training()
-        from rewind_lab.paper.run_command import run_paper
+        self._train()
 
-        run_paper(self)
+    def _train(self) -> None:
+        """Groups first, then the costs, if they are wanted."""
+        import jax
+
+        from rewind.training.engine import device_kind
+        from rewind.training.session import find_device
+        from rewind_lab.paper.clock import until
+        from rewind_lab.paper.cost_table import measure_cost
+        from rewind_lab.paper.job import JobOptions
+        from rewind_lab.paper.runner import Runner, RunnerOptions
+
+        deadline = until(self.budget)
+        definitions, wanted = self.read()
+        job = JobOptions(definitions.defaults.points, self.checkpoint_minutes, self.device, fused=self.fused)
+        groups = float("inf") if self.groups is None else self.groups
+        options = RunnerOptions(self.group_minutes * 60, self.runs_per_group, groups, "gpu", job, self.jsonl)
+        runs = in_order(wanted)
+        if self.ray is not None:
+            from rewind_lab.paper.ray_runner import RayRunner
+
+            RayRunner(self.out, runs, deadline, options, self.ray).run()
+            return
+        with jax.default_device(find_device(self.device)):
+            device = device_kind()
+            Runner(self.out, runs, deadline, replace(options, device=device)).run()
+            for name in wanted:
+                if definitions.tables[name].kind == "cost" and not deadline.passed:
+                    measure_cost(definitions.tables[name], self.out, deadline, device)
 
     def _show(self) -> None:
         from rewind_lab.paper.clock import parse_duration
@@ -122,9 +150,17 @@ class PaperFinish:
     def run(self) -> None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # an accelerator has nothing to do here
         _require_training()
-        from rewind_lab.paper.run_command import finish_paper
+        from rewind.training.engine import device_kind
+        from rewind_lab.paper.clock import until
+        from rewind_lab.paper.runner import Runner, RunnerOptions
+        from rewind_lab.paper.work import begun, is_trained, work_folder
 
-        finish_paper(self)
+        left = [spec for group in begun(self.out) if is_trained(work_folder(self.out, group)) for spec in group]
+        if not left:
+            say(f"no trained group in {self.out / 'work'} has evaluations left")
+            return
+        options = RunnerOptions(device=device_kind(), jsonl=self.jsonl)
+        Runner(self.out, left, until(self.budget), options).run()
 
 
 @dataclass
