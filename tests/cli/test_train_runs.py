@@ -19,8 +19,8 @@ MAZE = "rewind/antmaze-umaze-v0"
 DATA = make([9] * 20, known=1.0)
 
 
-def describe(name=MAZE, notes=None, env="auto", memory=None, view=None, **agent):
-    command = TrainOptions(DataOptions("x.npz", **view or {}), AgentOptions(**agent), memory or MemoryOptions(),
+def describe(name=MAZE, notes=None, env="auto", memory=None, view=None, file="x.npz", **agent):
+    command = TrainOptions(DataOptions(file, **view or {}), AgentOptions(**agent), memory or MemoryOptions(),
                     EvaluationOptions(env))  # fmt: skip
     return describe_runs(command, name, notes or {})
 
@@ -52,6 +52,16 @@ def test_training_that_is_not_the_papers_is_not_taken_for_it():
     other = {"recipe": recipe | {"size": 20_000, "maze": {"stop": False}}, "seed": 3, "policies": [{"name": "mine"}]}
     differences = {"transitions": 20_000, "data seed": 3, "policy": "mine", "episodes": "continue after their goals"}
     assert settings(notes={"made": other}) == differences
+
+
+def test_a_file_that_is_only_called_like_a_data_set_is_not_taken_for_it():
+    (described,) = describe(None, file="antmaze-medium-play-v0.npz", set=("alpha=36",))
+    assert described.spec == RunSpec("antmaze-medium-play-v0.npz", settings=(("alpha", 36.0),))
+    assert describe(None, file="folder/mine.npz")[0].spec == RunSpec("mine")
+
+
+def test_a_beta_that_is_also_the_papers_is_trained_once():
+    assert [one.spec.beta for one in describe(betas=(0.95, "paper", 1.0))] == [0.95, 1.0]
 
 
 def test_iql_is_described_alike_whatever_its_number_of_steps():

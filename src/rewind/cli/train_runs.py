@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from rewind.agents import AGENTS
 from rewind.agents.settings import required_beta
 from rewind.cli.train_options import TrainOptions
+from rewind.data.catalogue import known_entry
 from rewind.errors import UsageError, unknown_name
 from rewind.evaluation.scoring import find_environment
 from rewind.rebuilt.recipes import built_otherwise
@@ -35,7 +36,7 @@ class Described(NamedTuple):
 
 
 def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, Any]) -> list[Described]:
-    """All combinations of samplers, betas, seeds and numbers.
+    """All combinations of samplers, betas, seeds and numbers, each run once.
 
     name, notes: of the data
     """
@@ -53,7 +54,7 @@ def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, A
         episodes=command.evaluation.episodes,
     )  # fmt: skip
     usual = usual_settings(agent.algorithm, name, agent.steps)
-    described = []
+    described: dict[RunSpec, Described] = {}  # the paper's beta may be one of the others
     for values in product(*swept.values()):
         tried = dict(zip(swept, values, strict=True))
         extra = "".join(f" {setting} {value:g}" for setting, value in tried.items())
@@ -61,14 +62,15 @@ def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, A
         settings = tuple({**unusual, **around}.items())
         for sampler, beta, seed in _combinations(command, name):
             variant = sampler if _without_beta(command, sampler) else f"{sampler} beta {beta:g}"
-            spec = replace(common, sampler=sampler, beta=beta, seed=seed, settings=settings)
-            described.append(Described(canonical(spec), variant + extra, extra))
-    return described
+            spec = canonical(replace(common, sampler=sampler, beta=beta, seed=seed, settings=settings))
+            described.setdefault(spec, Described(spec, variant + extra, extra))
+    return list(described.values())
 
 
 def file_name(command: TrainOptions) -> str:
-    """What data without a name is called."""
-    return Path(command.data.dataset).stem
+    """What data without a name is called; never as a data set that the paper has settings for."""
+    path = Path(command.data.dataset)
+    return path.stem if known_entry(path.stem) is None else path.name
 
 
 def _combinations(command: TrainOptions, name: str | None) -> Iterator[tuple[str, float, int]]:
