@@ -29,6 +29,14 @@ def test_the_page_shows_the_house_as_it_is():
     HouseDraw(check=True).run()
 
 
+def test_files_that_the_architecture_page_names_exist():
+    page = (checkout() / "docs/architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.(?:py|toml|md))`", page)
+    assert len(named) > 15
+    folders = (checkout(), *PACKAGES.values(), PACKAGES["rewind"] / "agents")
+    assert [name for name in named if not any((folder / name).exists() for folder in folders)] == []
+
+
 def test_what_the_migration_page_names_is_there():
     page = (checkout() / "docs/migration.md").read_text(encoding="utf-8")
     imports_table = page.partition("## Imports")[2].partition("## ")[0]
