@@ -46,6 +46,8 @@ class HouseWalk:
     def run(self) -> None:
         steps = walk(["--algorithm", self.algorithm, "--samplers", self.sampler, "--betas", str(self.beta)])
         print(table([{"": at, "floor": step.floor, **step._asdict()} for at, step in enumerate(steps, 1)]))
+        entered = dict.fromkeys(step.module.split(".")[1] for step in steps)
+        print(f"\n{len(steps)} files; rooms in order of first entry: {', '.join(entered)}")
 
 
 @dataclass
