@@ -46,7 +46,7 @@ def train(
     evaluate: a function of a group and a step that returns figures, one number per run each; or a `GroupEvaluator`
     settings: fields of `Options`
     """
-    trainer = Trainer(dataset, runs, evaluate, options, **settings)
+    trainer = Trainer(dataset, runs, evaluate, combined(options, settings))
     trainer.train()
     return trainer.finish()
 
@@ -64,14 +64,9 @@ class Trainer:
     folder: Path | None  # of that group
 
     def __init__(
-        self,
-        dataset: Any,
-        runs: Sequence[Run],
-        evaluate: GroupEvaluator | Evaluate | None = None,
-        options: Options | None = None,
-        **settings: Any,
+        self, dataset: Any, runs: Sequence[Run], evaluate: GroupEvaluator | Evaluate | None, options: Options
     ) -> None:
-        self.options = options = combined(options, settings)
+        self.options = options
         if not runs:
             raise UsageError("no runs to train")
         if options.deterministic:

@@ -149,7 +149,7 @@ def _train(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, opti
         for path in folder.iterdir():
             if path.name not in KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        trainer = Trainer(data, runs, clock, options, resume=False)
+        trainer = Trainer(data, runs, clock, replace(options, resume=False))
         trainer.train()
     return trainer
 
