@@ -14,7 +14,7 @@ from tests.report.train_folder import write_train_folder
 from rewind.cli import main
 from rewind.evaluation import Diagnostics
 from rewind.report.diagnostics import FIGURES, NO_SCORE
-from rewind.report.train_metrics import POINTS, read_metrics
+from rewind.report.train_folder import POINTS, read_metrics
 
 
 def write_unplayed(path, name="mine", critic=True, steps=(10, 20), more=({}, {}, {}, {}), **folder):
@@ -121,7 +121,7 @@ def test_metrics_that_were_cut_are_named_with_their_line(tmp_path, capsys):
     path.write_text(path.read_text()[:-9])
     with pytest.raises(SystemExit):
         main(["report", str(tmp_path)])
-    assert f"{path}, line 16, is no line of metrics" in capsys.readouterr().err
+    assert f"{path}, line 16, is not a line of metrics" in capsys.readouterr().err
 
 
 def test_sections_go_into_a_page(tmp_path):
