@@ -7,10 +7,7 @@ pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 
 from rewind.envs.ant_model import CELL
-from rewind.errors import UsageError
-from rewind.rebuilt.ant import CRUISE, AntNavigator, AntWalk, uprightness, walker_observations
-from rewind.rebuilt.collect import Episodes
-from rewind_lab.behaviour import walker
+from rewind.rebuilt.ant import CRUISE, AntNavigator, AntWalk, Walk, uprightness, walker_observations
 
 NO_JITTER = np.zeros((1, 2))
 
@@ -68,7 +65,7 @@ def test_the_walker_sees_no_place_but_a_direction():
 
 
 def test_walking_is_rewarded_by_its_speed_to_the_waypoint_up_to_a_cruise():
-    env = AntWalk(4, "umaze")
+    env = AntWalk(4, Walk("umaze"))
     env.reset(seed=0)
     before, towards = env.qpos[:, :2].copy(), env._waypoints.copy()
     _, rewards, *_ = env.step(np.zeros((4, 8), np.float32))
@@ -79,7 +76,7 @@ def test_walking_is_rewarded_by_its_speed_to_the_waypoint_up_to_a_cruise():
 
 
 def test_an_episode_ends_on_the_back_and_starts_anew_by_itself():
-    env = AntWalk(2, "umaze")
+    env = AntWalk(2, Walk("umaze"))
     env.reset(seed=0)
     qpos, qvel = env.qpos.copy(), env.qvel.copy()
     qpos[0, 2], qpos[0, 3:7] = 0.6, (0.0, 1.0, 0.0, 0.0)
@@ -92,27 +89,10 @@ def test_an_episode_ends_on_the_back_and_starts_anew_by_itself():
 
 
 def test_a_goal_that_is_reached_is_followed_by_another():
-    env = AntWalk(1, "umaze")
+    env = AntWalk(1, Walk("umaze"))
     env.reset(seed=0)
     before = env.qpos[0, :2].copy()
     env.goals[0] = before
     _, _, terminated, _, _ = env.step(np.zeros((1, 8), np.float32))
     assert not terminated.any()
     assert np.linalg.norm(env.goals[0] - before) > 0.1
-
-
-def test_a_walker_that_never_arrives_is_measured_too(monkeypatch):
-    def lying(player, recipe, seed, part, chunk):
-        count, rows = recipe.width, np.zeros((recipe.width, 29))
-        ones = np.ones(count, int)
-        return Episodes(rows, rows[:, :8], rows[:, 0], ones, np.zeros(count, bool), rows)
-
-    monkeypatch.setattr(walker, "find_player", lambda recipe, policy: None)
-    monkeypatch.setattr(walker, "play", lying)
-    row = walker.measure(episodes=4)[0]
-    assert (row["episodes"], row["reached own goal"], row["steps to it"]) == (4, "0.0%", None)
-
-
-def test_no_episodes_are_no_measurement():
-    with pytest.raises(UsageError, match="episodes is 0"):
-        walker.measure(episodes=0)

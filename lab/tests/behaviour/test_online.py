@@ -14,11 +14,12 @@ from rewind.agents.agent import Transitions
 from rewind.agents.edac import EDAC
 from rewind.agents.networks import MLP
 from rewind.errors import DataError, UsageError
+from rewind.rebuilt.ant import Walk
 from rewind.rebuilt.policy import load_behaviour
 from rewind.training.options import Stopped
 from rewind_lab.behaviour import judge
 from rewind_lab.behaviour.judge import Snapshot, best_run, choose, ship
-from rewind_lab.behaviour.online import BehaviourPlan, Online, Players, TimeOver, snapshots
+from rewind_lab.behaviour.online import AllPlayers, BehaviourPlan, Online, Players, TimeOver, snapshots
 from rewind_lab.behaviour.sac import SAC, draw, insert, make_ring, pack, unpack
 from rewind_lab.behaviour.shipped import described
 
@@ -93,6 +94,16 @@ def test_a_resumed_training_plays_other_episodes_than_it_began_with():
     begun, again, resumed = (Players(plan, step).play(2, None) for step in (0, 0, 64))
     np.testing.assert_array_equal(begun, again)
     assert not np.isclose(begun[..., 17:23], resumed[..., 17:23]).any()  # actions
+
+
+def test_every_walk_has_a_run_of_every_seed():
+    walks = (Walk("umaze", ends=False), Walk("open"))
+    plan = BehaviourPlan("ant", **TINY, walks=walks)
+    together = AllPlayers(plan, 0)
+    rows = together.play(2, None)
+    alone = [Players(plan, 0, walk).play(2, None) for walk in walks]
+    np.testing.assert_array_equal(rows, np.concatenate(alone))
+    assert [len(together.take_ended()), len(together.take_counts())] == [4, 4]
 
 
 def test_sizes_that_make_no_progress_are_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from rewind.arrays import Array
 from rewind.envs.ant_model import CELL
 from rewind.envs.antmaze import REACHED, AntMaze
-from rewind.envs.mazes import Maze, find_maze
+from rewind.envs.mazes import MAZES, Maze, find_maze
 from rewind.envs.vector import unbounded
 from rewind.rebuilt.waypoints import NEIGHBOURS, distances
 
@@ -77,20 +78,42 @@ def uprightness(observations: Array) -> Array:
     return up
 
 
-class AntWalk(AntMaze):
-    """The walker's training task: walk from goal to goal through a maze, with the noise of the recipe.
+OPEN = Maze("open", ("#" * 10, "#R" + "." * 7 + "#", *(["#" + "." * 8 + "#"] * 6), "#" + "." * 7 + "G#", "#" * 10))
 
-    Reward: speed towards the waypoint in m/s, up to `CRUISE`. An episode ends when the ant is on its back.
+
+@dataclass(frozen=True)
+class Walk:
+    """How a walker is trained.
+
+    maze: where; "open" is a hall of 32 x 32 m without inner walls
+    noise: standard deviation of the noise added to each action
+    cruise: maximum rewarded speed in metres per second
+    ends: whether an episode ends when the ant is on its back; otherwise it must get up or wait for the time-out
     """
 
-    def __init__(self, num_envs: int = 1, maze: str = "large-data", max_episode_steps: int = 1000, **options: Any):
-        self.navigator = AntNavigator(maze)
+    maze: str = "large-data"
+    noise: float = NOISE
+    cruise: float = CRUISE
+    ends: bool = True
+
+
+class AntWalk(AntMaze):
+    """The walker's training task: walk from goal to goal through a maze.
+
+    Reward: speed towards the waypoint in m/s, up to `walk.cruise`.
+    counts: (3, num_envs) steps, steps that ended on the back, goals reached, since they were last set to 0
+    """
+
+    def __init__(self, num_envs: int = 1, walk: Walk = Walk(), max_episode_steps: int = 1000, **options: Any):  # noqa: B008
+        self.walk = walk
+        self.navigator = AntNavigator(OPEN if walk.maze == "open" else MAZES[walk.maze])
         super().__init__(
-            num_envs, maze, start="anywhere", max_episode_steps=max_episode_steps,
+            num_envs, self.navigator.maze, start="anywhere", max_episode_steps=max_episode_steps,
             autoreset_mode=AutoresetMode.DISABLED, **options,
         )  # fmt: skip
         self.single_observation_space = unbounded(29)
         self._waypoints = np.zeros((num_envs, 2))
+        self.counts = np.zeros((3, num_envs))
 
     def _begin(self, ids: Array, seeded: Array) -> None:
         super()._begin(ids, seeded)
@@ -101,13 +124,15 @@ class AntWalk(AntMaze):
         before = self.qpos[:, :2].copy()
         towards = self._waypoints - before
         towards /= np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-8)
-        noise = NOISE * self.streams[0].standard_normal(actions.shape)
+        noise = self.walk.noise * self.streams[0].standard_normal(actions.shape)
         super()._advance(np.clip(actions + noise, -1.0, 1.0), ids)
         speed = ((self.qpos[:, :2] - before) * towards).sum(axis=1) / self.dt
         arrived = np.linalg.norm(self.qpos[:, :2] - self.goals, axis=1) <= REACHED
         self._new_goals(np.flatnonzero(arrived))
         self._head(np.arange(self.num_envs))
-        return np.minimum(speed, CRUISE), uprightness(self.qpos) < 0.0
+        on_back = uprightness(self.qpos) < 0.0
+        self.counts += np.stack((np.ones(self.num_envs), on_back, arrived))
+        return np.minimum(speed, self.walk.cruise), on_back & self.walk.ends
 
     def _new_goals(self, ids: Array) -> None:
         for index in ids:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from rewind.envs.vector import ArrayEnv
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.files import read_json, read_npz, whole_file, write_json
 from rewind.progress import steps_bar
+from rewind.rebuilt.ant import AntWalk, Walk
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.log import JsonLines, Record
 from rewind.training.options import Stopped
@@ -45,6 +47,8 @@ class BehaviourPlan:
     rounds: steps of each simulation between two calls of the device, which makes copies * rounds updates
     random: steps with random actions before learning starts
     early, late: steps between two snapshots, up to `early_until` and after it
+    walks: ways to train the ant; each has a run of every seed
+    threads: of each walk's simulator, 0 for all cores
     """
 
     task: str
@@ -59,6 +63,8 @@ class BehaviourPlan:
     early: int = 20_000
     early_until: int = 400_000
     late: int = 100_000
+    walks: tuple[Walk, ...] = (Walk(),)
+    threads: int = 0
 
     @property
     def together(self) -> int:
@@ -70,15 +76,13 @@ class BehaviourPlan:
         return now // every > before // every or now >= self.steps
 
 
-def make_task(task: str, num_envs: int) -> ArrayEnv:
+def make_task(task: str, num_envs: int, walk: Walk = Walk(), threads: int = 0) -> ArrayEnv:  # noqa: B008
     """The simulations of a task, which are reset one by one."""
     if task == "ant":
-        from rewind.rebuilt.ant import AntWalk
-
-        return AntWalk(num_envs)
+        return AntWalk(num_envs, walk, threads=threads)
     if task not in FAST:
         raise unknown_name("task of behaviour policies", task, (*FAST, "ant"))
-    env = make(task, num_envs, autoreset_mode="Disabled")
+    env = make(task, num_envs, autoreset_mode="Disabled", threads=threads)
     assert isinstance(env, ArrayEnv)
     return env
 
@@ -90,14 +94,14 @@ class TimeOver(Stopped):
 
 
 class Players:
-    """The simulations of all runs, and the returns of the episodes they finish.
+    """The simulations of all seeds of one walk, and the returns of the episodes they finish.
 
     step: step from which training resumes; it seeds the episodes
     """
 
-    def __init__(self, plan: BehaviourPlan, step: int = 0) -> None:
+    def __init__(self, plan: BehaviourPlan, step: int = 0, walk: Walk = Walk()) -> None:  # noqa: B008
         self.runs, self.copies = len(plan.seeds), plan.copies
-        self.env = make_task(plan.task, self.runs * self.copies)
+        self.env = make_task(plan.task, self.runs * self.copies, walk, plan.threads)
         self.stream = np.random.default_rng([plan.seeds[0], step])
         self.observations, _ = self.env.reset(seed=1000 * plan.seeds[0] + step)
         self.returns = np.zeros(self.runs * self.copies)
@@ -137,6 +141,40 @@ class Players:
         return ended
 
 
+class AllPlayers:
+    """The simulations of all walks, each on a thread of its own; runs are in the order of walks, then seeds."""
+
+    def __init__(self, plan: BehaviourPlan, step: int) -> None:
+        self.groups = [Players(plan, step, walk) for walk in plan.walks]
+        self.env = self.groups[0].env
+        self._pool = ThreadPoolExecutor(len(self.groups))
+
+    def play(self, rounds: int, actors: tuple[list[Array], list[Array]] | None) -> Array:
+        def part(index: int) -> Array:
+            group = self.groups[index]
+            own = slice(index * group.runs, (index + 1) * group.runs)
+            ours = None if actors is None else ([w[own] for w in actors[0]], [b[own] for b in actors[1]])
+            return group.play(rounds, ours)
+
+        return np.concatenate(list(self._pool.map(part, range(len(self.groups)))))
+
+    def take_ended(self) -> list[list[tuple[float, int]]]:
+        return [ended for group in self.groups for ended in group.take_ended()]
+
+    def take_counts(self) -> list[dict[str, float]]:
+        """Of each run of the ant, since the last call: the share of steps on its back, goals per 1000 steps."""
+        lines: list[dict[str, float]] = []
+        for group in self.groups:
+            counts = getattr(group.env, "counts", None)
+            if counts is None:
+                lines += [{}] * group.runs
+                continue
+            for steps, backs, goals in counts.reshape(3, group.runs, -1).sum(2).T:
+                lines.append({"back": round(backs / max(steps, 1), 4), "goals": round(1000 * goals / max(steps, 1), 3)})
+            counts[:] = 0.0
+        return lines
+
+
 class Online:
     """One training and its folder."""
 
@@ -149,13 +187,12 @@ class Online:
         self.plan, self.out, self.minutes = plan, out, checkpoint_minutes
         saved = self._prepare(resume)
         self.step = 0 if saved is None else int(saved["step"])
-        self.players = Players(plan, self.step)
+        self.players = AllPlayers(plan, self.step)
         env = self.players.env
         sizes = ((env.single_observation_space.shape or (0,))[0], (env.single_action_space.shape or (0,))[0])
         agent = SAC(*sizes, discount=plan.discount)
-        self.learners = Learners(
-            agent, list(plan.seeds), min(plan.capacity, plan.steps), plan.together, plan.together, plan.batch_size
-        )
+        seeds, capacity = list(plan.seeds) * len(plan.walks), min(plan.capacity, plan.steps)
+        self.learners = Learners(agent, seeds, capacity, plan.together, plan.together, plan.batch_size)
         if saved is not None:
             self._load(saved)
         (out / "snapshots").mkdir(parents=True, exist_ok=True)
@@ -192,7 +229,7 @@ class Online:
         plan, learners = self.plan, self.learners
         begun = saved = time.monotonic()
         bar = steps_bar(f"{plan.task}, {len(plan.seeds)} runs", plan.steps, self.step)
-        curve = JsonLines(self.out, self.step, len(plan.seeds), "curve.jsonl")
+        curve = JsonLines(self.out, self.step, len(plan.seeds) * len(plan.walks), "curve.jsonl")
         actors = learners.actors()
         metrics: dict[str, Any] = {}
         with closing(bar), closing(curve), stop_signals() as stop:
@@ -231,8 +268,10 @@ class Online:
     def _records(self, metrics: dict[str, Any], seconds: float) -> Iterator[Record]:
         """A line of the curve for each run."""
         figures = {name: np.asarray(values) for name, values in metrics.items()}
+        counts = self.players.take_counts()
         for run, ended in enumerate(self.players.take_ended()):
             line: Record = {"step": self.step, "run": run, "episodes": len(ended), "seconds": round(seconds, 1)}
+            line |= counts[run]
             if ended:
                 returns, lengths = np.array(ended).T
                 line |= {"return": round(float(returns.mean()), 2), "length": round(float(lengths.mean()), 1)}
