@@ -1,7 +1,5 @@
 """Arrays of any library: NumPy, torch, JAX. Only NumPy is imported unless you pass an array of another library."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -4,8 +4,6 @@ Both give bit-identical results, because such a function contains no random numb
 compiler may choose. `REWIND_NUMBA=0` disables Numba.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar, cast

@@ -1,7 +1,5 @@
 """Errors. A message says what is wrong, where, what was expected and what to do."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 from collections.abc import Iterable

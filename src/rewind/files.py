@@ -1,7 +1,5 @@
 """Write files atomically, one process at a time; read and write JSON; read `.npz` files."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

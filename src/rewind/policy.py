@@ -10,8 +10,6 @@ A policy is a folder:
     action = max_action * tanh(x @ weight_n + bias_n)
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

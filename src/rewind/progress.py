@@ -1,7 +1,5 @@
 """Progress bars on stderr. There are none without tqdm, or if stderr is not a terminal."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator

@@ -8,8 +8,6 @@ Another package adds an entry by an entry point, in its pyproject.toml:
 and a script by `AGENTS.register("my_agent", MyAgent)`. This is the only module that imports our own modules by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module

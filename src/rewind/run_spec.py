@@ -1,7 +1,5 @@
 """What a run is, as data: enough to train it anywhere, and a name that is the same everywhere."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

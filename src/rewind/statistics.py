@@ -4,8 +4,6 @@ A sample is a list of tasks. A task is an array whose last axis is its runs. All
 their number of runs. Leading axes are resamples, so one function computes the statistic and its resamples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

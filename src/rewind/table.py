@@ -1,7 +1,5 @@
 """Tables as text for a terminal."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

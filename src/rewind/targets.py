@@ -16,8 +16,6 @@ Bounds on y (`low`, `high`) prevent that: with rewards of -1 and 0 and a discoun
 `target_bounds` computes them from the rewards of the data.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lab's commands: `rewind paper`, `bench`, `behaviour` and `house`. Found through entry points."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

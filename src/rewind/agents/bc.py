@@ -5,8 +5,6 @@
 On the best trajectories alone (`View(top=0.1)`) it imitates those.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

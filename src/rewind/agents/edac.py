@@ -9,8 +9,6 @@
 The order is alpha, actor, critics, targets, each with what the ones before have made.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple
 
 import jax

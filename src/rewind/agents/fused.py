@@ -16,8 +16,6 @@ Products are of bfloat16 numbers, summed in float32, as JAX has it on a TPU; gra
 handed over as bfloat16 too. Parameters, biases, outputs and what the optimiser keeps are float32.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -8,8 +8,6 @@
 All three losses see the parameters from before the update: V(s') and the advantage use V before its own step.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The networks of all agents, and how they learn. Every leaf of a module is a parameter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 A rebuilt data set (`rewind/...`) has the numbers of the D4RL set it is named after.
 """
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from importlib import resources

@@ -8,8 +8,6 @@ The actor and all targets are updated after every `period` critic steps. The tar
 so that one forward pass serves the bootstraps of a whole period.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The argument parser, for the commands of this room and of other packages."""
 
-from __future__ import annotations
-
 import sys
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """`rewind data`: list, download and build data sets."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path

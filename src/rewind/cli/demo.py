@@ -1,7 +1,5 @@
 """`rewind demo`: the demonstration of `rewind.demos.demo`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rewind.demos.settings import DemoSettings

@@ -1,7 +1,5 @@
 """`rewind export`: write a trained policy for other programs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`rewind inspect`: the key figures and problems of a data set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command `rewind`: finds the commands of all installed packages, runs one, prints errors as one line."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """`rewind mazes`: pictures of the mazes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`rewind report`: the page of a training."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from pathlib import Path

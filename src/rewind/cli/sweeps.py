@@ -1,7 +1,5 @@
 """`rewind sweeps`: a picture of backward sweeps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`rewind toy`: the paper's motivating example."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

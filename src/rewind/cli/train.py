@@ -1,7 +1,5 @@
 """`rewind train`. What it does is in `train_job`, which needs JAX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rewind.cli.train_options import TrainOptions

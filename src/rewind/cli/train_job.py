@@ -1,7 +1,5 @@
 """`rewind train`: from options to runs, from runs to a table, files and policies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """What `rewind train` takes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal

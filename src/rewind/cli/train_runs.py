@@ -1,7 +1,5 @@
 """`rewind train`: the runs that its options describe."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """`rewind watch`: a video of an episode."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -14,8 +14,6 @@ A rule only decides which rows form a trajectory. A row's reward, successor and 
 targets are the same under every rule. Merged rows keep their terminals (`inner_terminals`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal, get_args

@@ -1,7 +1,5 @@
 """What is known of each published data set: files, environments, scores, labels."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Trajectories from episodes, or from single steps as a training loop or an environment gives them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

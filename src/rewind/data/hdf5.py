@@ -5,8 +5,6 @@ columns (`infos`, `metadata`) are not read. `save_hdf5` adds a group `rewind`, w
 columns cannot hold: lengths, the observations after the last steps, name and notes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One door for everything that can be loaded: `load` asks the readers in turn, Rewind's own and other packages'."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

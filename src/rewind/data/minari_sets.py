@@ -1,7 +1,5 @@
 """Trajectories from and to Minari data sets."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Trajectories from and to `.npz` files, without pickling."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

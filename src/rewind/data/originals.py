@@ -8,8 +8,6 @@ In the cache folder, for a data set whose file is F:
     .F.lock        held while a process gets the file
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Figures that others have published about D4RL's files, to compare rebuilt data with."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

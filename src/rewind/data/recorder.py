@@ -1,7 +1,5 @@
 """A Gymnasium wrapper that records episodes as Trajectories."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Download one file over HTTP into a `.part` file, resuming an interrupted download."""
 
-from __future__ import annotations
-
 import json
 import time
 from http.client import HTTPException, HTTPResponse

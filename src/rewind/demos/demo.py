@@ -1,7 +1,5 @@
 """The demonstration: a sparse maze, data of a wandering point, and four ways to replay it, trained together."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The settings of `rewind demo`, apart from the demo, which needs JAX: so `rewind --help` is fast."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """A picture of backward sweeps: some trajectories, and the plan of a memory that replays them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

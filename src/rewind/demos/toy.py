@@ -10,8 +10,6 @@ chosen here. All three have the same length, so that `uni_state` and `uni_traj` 
 and differ only in the order. The first reward is 0, so that the value of s0 always comes from later steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """D4RL's ant in a maze, as a MuJoCo model."""
 
-from __future__ import annotations
-
 import math
 
 from rewind.envs.mazes import Maze

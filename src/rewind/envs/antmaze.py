@@ -1,7 +1,5 @@
 """AntMaze as D4RL defines it: an ant in a maze, with a reward of 1 at the goal. Differences: docs/environments.md."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import gymnasium

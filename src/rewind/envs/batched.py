@@ -1,7 +1,5 @@
 """Environments based on `mujoco.batch`: many simulations of one model, stepped on a thread pool."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import gymnasium

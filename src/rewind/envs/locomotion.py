@@ -1,7 +1,5 @@
 """Hopper, HalfCheetah and Walker2d: equal to the bit to Gymnasium's `-v4` (D4RL's `-v2`), many at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

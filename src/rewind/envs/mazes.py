@@ -1,7 +1,5 @@
 """The mazes of AntMaze and PointMaze."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -8,8 +8,6 @@ each axis, so nothing passes through a wall. This is neither D4RL's maze2d nor G
 ten times as long, so that episodes are short.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import gymnasium

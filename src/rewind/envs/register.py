@@ -1,7 +1,5 @@
 """Register Rewind's environments with Gymnasium."""
 
-from __future__ import annotations
-
 import gymnasium
 
 from rewind.data.catalogue import catalogue

@@ -1,7 +1,5 @@
 """The base of Rewind's environments: many copies as arrays, each with its random stream and step counter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

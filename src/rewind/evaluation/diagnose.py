@@ -1,7 +1,5 @@
 """What can be said of an agent when there is no simulator: how its critic and its policy stand to the data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

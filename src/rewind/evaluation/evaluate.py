@@ -1,7 +1,5 @@
 """Evaluation: all episodes of all runs at once, in one vector environment, with one policy call per step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

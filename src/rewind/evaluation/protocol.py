@@ -1,7 +1,5 @@
 """How the paper reports: the mean of the last five evaluations, of ten episodes each. Last and best stand beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What came of training: a line for each variant (sampler, beta, swept numbers), over its seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

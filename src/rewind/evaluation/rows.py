@@ -1,7 +1,5 @@
 """The results of runs: one tidy table, a row for each evaluation of a run, from `rewind train` to every report."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

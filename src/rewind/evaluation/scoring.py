@@ -1,7 +1,5 @@
 """What runs are evaluated by while they are trained: episodes in a simulator, or the data where there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial

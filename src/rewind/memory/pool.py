@@ -6,8 +6,6 @@ available. After `TRIES` rejections, the second draws from a tree of sums over t
 too, in logarithmic time. Only then is the tree updated, from the list of trajectories that changed.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ A priority is one function from grouped numbers to one number per trajectory, an
 an entry point of the group "rewind.priorities" (`rewind.registry`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Numbers grouped by trajectory, and the summaries that priorities are computed from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

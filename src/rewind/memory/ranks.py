@@ -1,7 +1,5 @@
 """Ranks of trajectories, and the weights they are drawn with: p = 1 / rank, weight = p^alpha (eq. 5)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

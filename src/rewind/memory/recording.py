@@ -1,7 +1,5 @@
 """Record the feedback (uncertainty) for the rows of sweeps, until a sweep has ended and is complete."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`Replay`: the base class of all memories."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The rows a memory plays from: trajectories loaded first, and those added later."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

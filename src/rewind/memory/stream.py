@@ -1,7 +1,5 @@
 """The random numbers of a memory: one stream that does not depend on the size of requests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ Weights that span hundreds of orders of magnitude keep their relative accuracy.
     node 1: the total; children of node k: 2k and 2k + 1; leaf i: node size + i
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rewind.arrays import Array

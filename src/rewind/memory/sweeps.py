@@ -8,8 +8,6 @@ step      slot 0   slot 1   slot 2
   4       A0       D4       B2*
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

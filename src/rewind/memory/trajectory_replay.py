@@ -1,7 +1,5 @@
 """Trajectory Replay and Prioritized Trajectory Replay: sections 4 and 5 of the paper."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

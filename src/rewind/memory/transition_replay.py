@@ -1,7 +1,5 @@
 """Memories of single transitions: `UniformReplay` (the paper's `uni_state`) and `PrioritizedReplay` (`prio_state`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

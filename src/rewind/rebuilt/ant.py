@@ -1,7 +1,5 @@
 """An ant that walks to waypoints: the controller of D4RL's AntMaze data, and the task to train such a walker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

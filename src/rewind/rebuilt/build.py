@@ -7,8 +7,6 @@ In the cache folder (`rewind.data.originals.cache_folder`), for a data set whose
     .F.lock      held while a process builds
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -5,8 +5,6 @@ saturated       entries of actions beyond 0.999 in absolute value
 fragments       pieces if every rewarded row and every cut ends one, as published counts have it
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

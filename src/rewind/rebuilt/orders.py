@@ -1,7 +1,5 @@
 """What to build: a recipe, a size, a seed, policies; and the file in the cache that belongs to it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

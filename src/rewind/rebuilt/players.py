@@ -4,8 +4,6 @@ All random numbers of an episode are drawn from its own stream before its first 
 depend on those played beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 

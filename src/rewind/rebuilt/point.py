@@ -5,8 +5,6 @@ afterwards: 1, and the end, where the next state is at the goal of the evaluatio
 fewer cross the whole maze, so that an agent must combine pieces of several.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -15,8 +15,6 @@ One of `log_std` and `squashed` is required. Numbers may be stored as float16; t
 entries are ignored, and nothing is unpickled.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """How `rewind.load` reads rebuilt data sets (`rewind/...`). It finds this reader by name: `data` imports no recipes."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The recipes of the rebuilt data sets. A recipe is only data; one program builds all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Key figures of a rebuilt data set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

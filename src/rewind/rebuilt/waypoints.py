@@ -1,7 +1,5 @@
 """Waypoint navigation: the shortest path through a maze, cell by cell."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

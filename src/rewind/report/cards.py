@@ -5,8 +5,6 @@ OUT/NAME.md, .png    one set
 OUT/cards.json       the figures of all pages, including those written earlier
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path

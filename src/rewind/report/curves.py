@@ -1,7 +1,5 @@
 """What the charts of a page are drawn from: curves with intervals, and the choices among their methods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

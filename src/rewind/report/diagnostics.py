@@ -1,7 +1,5 @@
 """A page for training without a simulator: how critics and policies stand to the data. No score, and no ranking."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

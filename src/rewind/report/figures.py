@@ -1,7 +1,5 @@
 """The style of all pictures: colours, fonts, file formats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

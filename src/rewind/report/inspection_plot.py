@@ -1,7 +1,5 @@
 """The picture of `rewind inspect`: lengths, returns, and how similarly the metrics rank the trajectories."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A document as Markdown: the same tables and verdicts, without charts."""
 
-from __future__ import annotations
-
 from rewind.report.document import KINDS, Block, Cell, Chart, Document, Fold, Section, Table
 
 

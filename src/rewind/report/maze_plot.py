@@ -1,7 +1,5 @@
 """Pictures of mazes from above, with goals and paths."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

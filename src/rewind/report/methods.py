@@ -1,7 +1,5 @@
 """What methods and agents are called on a page."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from rewind.agents.settings import agent_label

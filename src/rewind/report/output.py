@@ -7,8 +7,6 @@ In such a page, what stands between two marks is written anew:
 <!-- end of report -->
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

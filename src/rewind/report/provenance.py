@@ -1,7 +1,5 @@
 """Where the numbers of a page come from: how many runs, on what data, by which versions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores: a table for each data set and agent, a line for each method."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

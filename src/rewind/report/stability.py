@@ -1,7 +1,5 @@
 """Runs that were good and did not stay so: a score at the end says nothing of what was there before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

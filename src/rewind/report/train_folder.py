@@ -1,7 +1,5 @@
 """Folders of `rewind train`, and what a report reads of them: rows of results, and what training logged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

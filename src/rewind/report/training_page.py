@@ -1,7 +1,5 @@
 """The page of a training: scores, learning curves, runs that fell, and where they come from."""
 
-from __future__ import annotations
-
 from rewind.report.curves import chart_data, score_curves
 from rewind.report.document import Chart, Document, Section
 from rewind.report.methods import ALGORITHMS, short

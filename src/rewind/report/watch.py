@@ -1,7 +1,5 @@
 """An episode of a policy as a video, drawn by the simulator, or in a maze from above if it cannot draw."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

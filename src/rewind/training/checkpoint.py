@@ -4,8 +4,6 @@ A file is a line that names the format, the digest of all that follows, and NumP
 happened to it since, from a lost tail to one flipped bit, the digest tells.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -5,8 +5,6 @@ several versions of a kernel and keeps the fastest, which may be another one tom
 against the second the compiled programs are kept in the run's folder, and a resumed run takes those.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

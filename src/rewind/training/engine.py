@@ -1,7 +1,5 @@
 """The device's part: the data as one table, and many runs of one shape in one compiled program."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Sequence
 from functools import partial

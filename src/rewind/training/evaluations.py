@@ -6,8 +6,6 @@ and evaluated later by a thread beside the training, or elsewhere by whoever has
 it: not a checkpoint, nor whoever stops; a group that is resumed evaluates what was left.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Callable, Mapping

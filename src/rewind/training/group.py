@@ -9,8 +9,6 @@ Plans are made one block ahead while the device works, so the order of things is
 and `plan k + 1`, and holds the disagreement of block k, so that a resumed run does the same things in the same order.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What is recorded of one group, by the process that trains it or by one that has its folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial

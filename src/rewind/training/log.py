@@ -1,7 +1,5 @@
 """Where metrics go: JSON Lines always, TensorBoard and Weights & Biases when asked."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

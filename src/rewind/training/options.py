@@ -1,7 +1,5 @@
 """What a training takes apart from its data and runs, and how it may end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The host's part: plans for all runs, on all cores, while the device works."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The policies of finished runs, saved as folders that need only NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

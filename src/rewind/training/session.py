@@ -1,7 +1,5 @@
 """What surrounds a training: its device, the signals that stop it, its folder."""
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

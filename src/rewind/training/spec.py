@@ -1,7 +1,5 @@
 """What a run is to the engine: an agent, a memory, a seed. Made by hand, in combinations, or from a `RunSpec`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, replace

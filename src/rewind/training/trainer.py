@@ -1,7 +1,5 @@
 """`train`: a data set in, runs described, trained policies and metrics out; and the trainer behind it."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator, Sequence

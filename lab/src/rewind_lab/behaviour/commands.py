@@ -1,7 +1,5 @@
 """`rewind behaviour`: train and choose the policies that make the rebuilt data. Training needs JAX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

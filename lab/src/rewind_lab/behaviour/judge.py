@@ -7,8 +7,6 @@
 Chosen policies are evaluated again, so that the returns they ship with are not those they were chosen by.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ While the device learns, the simulators act with the policy of the previous call
     OUT/*.checkpoint      to resume; unfinished episodes are then started again
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

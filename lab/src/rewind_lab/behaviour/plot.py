@@ -1,7 +1,5 @@
 """Learning curves of behaviour policies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Many runs learn in one program, each from a ring buffer of its transitions that stays on the device.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

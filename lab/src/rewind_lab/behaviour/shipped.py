@@ -1,7 +1,5 @@
 """The policies that ship with Rewind: a table of them, and how often the ant reaches its own goal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`rewind bench determinism`: whether training twice, or stopping and resuming, gives the same bits."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

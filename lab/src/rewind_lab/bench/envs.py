@@ -1,7 +1,5 @@
 """`rewind bench envs`: the time of a step of an environment, relative to the bare simulator."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`rewind bench evaluation`: the time of an evaluation, relative to training, in one run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """`rewind bench memory`: the time of planning and sampling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ documentation recommends, with its options for speed, and returns its own arrays
 and Tianshou, torch tensors in TorchRL, JAX arrays in flashbax.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass

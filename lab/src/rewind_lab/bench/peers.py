@@ -1,7 +1,5 @@
 """`rewind bench peers`: sampling time compared with other libraries' replay buffers, on the same data in one run."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import sys

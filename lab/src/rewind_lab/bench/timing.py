@@ -1,7 +1,5 @@
 """Measure times on noisy machines: jobs take turns, and medians count."""
 
-from __future__ import annotations
-
 import os
 import platform
 import time

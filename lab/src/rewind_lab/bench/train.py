@@ -1,7 +1,5 @@
 """`rewind bench train`: the time of a training step, and what trajectory replay adds to it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

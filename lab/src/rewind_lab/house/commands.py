@@ -1,7 +1,5 @@
 """`rewind house`: what its commands take and print."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rewind.errors import RewindError

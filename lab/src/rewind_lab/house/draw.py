@@ -1,7 +1,5 @@
 """The house as text: floors with their rooms, and a table of who imports whom."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

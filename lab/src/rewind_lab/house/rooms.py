@@ -1,7 +1,5 @@
 """Rooms, floors and imports: floors from the import contracts, imports from the code, also from inside functions."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections import Counter

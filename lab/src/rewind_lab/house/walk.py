@@ -6,8 +6,6 @@ numbers, not row data. Nothing else has the lengths chosen here for the data and
 call is seen.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 import subprocess

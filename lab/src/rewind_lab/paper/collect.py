@@ -1,7 +1,5 @@
 """Finished groups folded into one table, and carried from one machine to another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`rewind paper`: what its commands take. What trains is in `runner`, which needs JAX."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass, replace

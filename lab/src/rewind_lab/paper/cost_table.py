@@ -1,7 +1,5 @@
 """TableDefinition 5: what sampling costs, measured side by side in one engine (`rewind bench train`)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

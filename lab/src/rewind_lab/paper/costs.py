@@ -1,7 +1,5 @@
 """How long a group will take: a guess from benchmarks, put right by what finished groups took."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from statistics import median

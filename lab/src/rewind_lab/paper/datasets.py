@@ -1,7 +1,5 @@
 """Data sets by the paper's names, D4RL's or rebuilt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Literal

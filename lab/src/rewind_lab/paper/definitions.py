@@ -1,7 +1,5 @@
 """The tables of the paper as data: which runs each of them wants."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

@@ -1,7 +1,5 @@
 """What a runner must know of earlier results: which runs are done, and what their groups took."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Training one group: from its runs to its results. The same on this machine and on a worker of a cluster."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence

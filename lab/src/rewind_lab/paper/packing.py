@@ -1,7 +1,5 @@
 """Which runs are trained together, and in what order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from rewind.run_spec import RunSpec

@@ -1,7 +1,5 @@
 """What the paper printed: its tables as data, to stand beside ours."""
 
-from __future__ import annotations
-
 import csv
 import tomllib
 from dataclasses import dataclass

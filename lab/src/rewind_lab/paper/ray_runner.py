@@ -4,8 +4,6 @@ Between the processes travel strings of JSON. When a worker is killed, Ray gives
 resumes from the checkpoint where it is on the same machine.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

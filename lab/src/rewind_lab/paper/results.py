@@ -10,8 +10,6 @@ and reading takes all of it together. A run counts once, whatever files it is in
 Only results.parquet needs pyarrow; the machine that trains does without.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

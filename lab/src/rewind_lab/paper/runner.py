@@ -1,7 +1,5 @@
 """The runner: the next groups, one after another, until all is done or the time is over."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What is done, what is left, and how long that will take."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

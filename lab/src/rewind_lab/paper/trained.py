@@ -1,7 +1,5 @@
 """A group whose last update is done: the evaluations that are left, and its rows of results."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

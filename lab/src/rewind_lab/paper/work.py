@@ -6,8 +6,6 @@ RESULTS/work/GROUP/work.json     its runs
                    ...           what `rewind.training.train` keeps; those evaluations among it
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

@@ -3,8 +3,6 @@
 `report.html` is the page, `blocks.html` its tables and frames of charts, `pictures.html` its small pictures (SVG).
 """
 
-from __future__ import annotations
-
 from importlib import resources
 
 from rewind.errors import require

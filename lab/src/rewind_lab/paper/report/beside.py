@@ -1,7 +1,5 @@
 """Scores on rebuilt data beside those the paper has on D4RL's: a Markdown page for the docs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rewind.arrays import Array

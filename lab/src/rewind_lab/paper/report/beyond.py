@@ -1,7 +1,5 @@
 """What the paper lacks: one beta for all sets, modes of reuse, exponents, delays, grids; as far as it was run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

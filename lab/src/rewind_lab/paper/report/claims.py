@@ -1,7 +1,5 @@
 """What the paper claims, held against the results: a verdict each, by a stated rule (`comparisons.verdict`)."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`rewind paper report` and `rewind paper beside`: pages from a folder of results."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

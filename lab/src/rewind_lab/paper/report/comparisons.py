@@ -1,7 +1,5 @@
 """Ours against the paper's, and methods against each other: the rules by which the page colours and judges."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch

@@ -1,7 +1,5 @@
 """Table 5: what sampling costs, from `rewind bench train --json`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Figure 3: the difference to the baseline for each priority; table 4: which priority for which data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rewind.data.catalogue import catalogue

@@ -1,7 +1,5 @@
 """What each method gains over the baseline, by kind of data: what somebody with data of a kind wants to know first."""
 
-from __future__ import annotations
-
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind_lab.paper.definitions import load_definitions

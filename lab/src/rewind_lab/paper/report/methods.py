@@ -1,7 +1,5 @@
 """The paper's names: columns of its tables, data sets and suites."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from rewind.agents.settings import paper_beta

@@ -1,7 +1,5 @@
 """What a single data set makes of a mean difference: a gain that one set makes is no gain in general."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rewind.arrays import Array

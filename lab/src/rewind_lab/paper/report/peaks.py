@@ -1,7 +1,5 @@
 """A run's best on the way against its end: whether a method reaches more, or loses less of what it has reached."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

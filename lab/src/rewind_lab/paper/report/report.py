@@ -1,7 +1,5 @@
 """The paper's page: our numbers beside its own; which sections there are depends on what was run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

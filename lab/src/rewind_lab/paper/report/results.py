@@ -1,7 +1,5 @@
 """Which finished runs are compared with the paper, and what its columns are among them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Over whole suites: means, interquartile means, probability of improvement; performance profiles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

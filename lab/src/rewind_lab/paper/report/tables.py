@@ -1,7 +1,5 @@
 """The paper's tables with our numbers: 1, 2, 3 and the appendix's, by data set or as totals of suites."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What sets the runs of a table apart that the paper has not, and what to call it."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any
