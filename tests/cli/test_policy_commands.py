@@ -109,6 +109,8 @@ def test_an_ant_that_nothing_can_render_is_drawn_from_above(tmp_path, monkeypatc
         ("rewind/PointMaze-umaze-v0", ["--out", "film.avi"], "expected a video with the ending .gif or .mp4"),
         ("rewind/PointMaze-umaze-v0", ["--frames", "1"], "--frames is 1"),
         ("rewind/PointMaze-umaz-v0", [], "unknown environment 'rewind/PointMaze-umaz-v0': did you mean"),
+        ("evil:Env-v0", [], "names the environment 'evil:Env-v0', which would import a module that the file chose"),
+        ({"id": "x"}, [], "names the environment {'id': 'x'}"),
         ("rewind/AntMaze-umaze-v2", [], "rewind/AntMaze-umaze-v2 has observations of shape (29,), this policy of (4,)"),
     ],
 )
@@ -117,8 +119,11 @@ def test_bad_input_is_one_line(tmp_path, capsys, monkeypatch, environment, argum
     if environment and "Ant" in environment:
         pytest.importorskip("mujoco.batch")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "evil.py").write_text("open('imported', 'w')")
     _, folder = policy(environment, 4, 2, tmp_path / "policy")
     with pytest.raises(SystemExit):
         main(["watch", str(folder), *arguments])
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "imported").exists()

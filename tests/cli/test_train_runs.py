@@ -11,6 +11,7 @@ from tests.helpers import make
 
 from rewind.cli.train_options import AgentOptions, DataOptions, EvaluationOptions, MemoryOptions, TrainOptions
 from rewind.cli.train_runs import describe_runs
+from rewind.errors import DataError
 from rewind.rebuilt.recipes import find_recipe
 from rewind.run_spec import RunSpec
 from rewind.training import engine_run
@@ -77,3 +78,11 @@ def test_swept_numbers_are_in_the_names_and_only_the_unusual_ones_in_the_setting
     assert [dict(each.spec.settings) for each in described] == [{}, {}, {"alpha": 9.0}, {"alpha": 9.0}]
     assert engine_run(described[-1].spec, DATA).name + described[-1].extra == "td3_bc tr beta 1 seed 1 alpha 9"
     assert len({each.spec.run for each in described}) == 4
+
+
+def test_an_environment_that_a_data_file_names_imports_no_module():
+    notes = {"environment": "evil:Env-v0"}
+    with pytest.raises(DataError, match=r"'evil:Env-v0', which would import a module that the file chose.*--env NAME"):
+        describe(None, notes)
+    assert settings(None, notes, env="evil:Env-v0") == {}, "named by the user: the same run as ever"
+    assert settings(None, notes, env="none") == {"environment": "none"}

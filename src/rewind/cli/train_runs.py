@@ -12,7 +12,7 @@ from rewind.agents.settings import required_beta
 from rewind.cli.train_options import TrainOptions
 from rewind.data.catalogue import known_entry
 from rewind.errors import UsageError, unknown_name
-from rewind.evaluation.scoring import find_environment
+from rewind.evaluation.scoring import find_environment, usual_environment
 from rewind.rebuilt.recipes import built_otherwise
 from rewind.run_spec import VIEW, RunSpec, canonical
 from rewind.training.spec import usual_settings
@@ -44,7 +44,7 @@ def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, A
     fixed |= {**view, **({} if agent.hidden is None else {"hidden": agent.hidden})}
     around = built_otherwise(notes) | ({"bounded": True} if agent.bounded else {})
     environment = find_environment(command.evaluation.env, name, notes)
-    if environment != find_environment("auto", name, notes):
+    if environment != usual_environment(name, notes):
         around["environment"] = environment or "none"
     common = RunSpec(
         name or file_name(command), agent.algorithm, reuse=memory.reuse, rank_exponent=memory.rank_exponent,

@@ -24,10 +24,11 @@ class Watch:
     """Maximum number of frames; of a longer episode, every second, fourth ... step is drawn."""
 
     def run(self) -> None:
+        from rewind.envs.make import noted_environment
         from rewind.report.watch import check_kind, film_episode, write_film
 
         policy = load_policy(self.policy)
-        environment = self.env or policy.environment
+        environment = self.env or noted_environment(policy.environment, str(self.policy))
         if environment is None:
             raise UsageError(f"{self.policy} was trained without a simulator; choose an environment: --env NAME")
         for name, smallest in (("frames", 2), ("seed", 0)):

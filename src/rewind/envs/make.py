@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rewind.data.catalogue import Entry, catalogue, known_entry
-from rewind.errors import UsageError, require, unknown_name
+from rewind.errors import DataError, UsageError, require, unknown_name
 from rewind.registry import Registry, import_attribute
 
 if TYPE_CHECKING:
@@ -27,6 +27,19 @@ BROKEN = ("FrankaKitchen", "Fetch", "Hand")  # those that read joints by their n
 def known_task(name: str) -> Entry | None:
     """A catalogued data set that is evaluated in `name`: a data set, a rebuilt one, or an environment's id."""
     return known_entry(name) or next((known for known in catalogue().values() if known.environment == name), None)
+
+
+def noted_environment(noted: object, where: str) -> str | None:
+    """The environment that a file names. It must not name a module: to open a file would import that module.
+
+    where: the file, for the error
+    """
+    if noted is not None and (not isinstance(noted, str) or ":" in noted):
+        raise DataError(
+            f"{where} names the environment {noted!r}, which would import a module that the file chose; "
+            "if you trust it, name the environment yourself: --env NAME"
+        )
+    return noted
 
 
 def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) -> VectorEnv[Any, Any, Any]:

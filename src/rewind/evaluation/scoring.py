@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.envs.make import known_task, make
+from rewind.envs.make import known_task, make, noted_environment
 from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.diagnose import DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
@@ -35,12 +35,12 @@ def find_environment(asked: str, name: str | None, notes: Mapping[str, Any]) -> 
     """
     if asked == "none":
         return None
-    if asked != "auto":
-        return asked
-    if name is not None and known_task(name) is not None:
-        return name
-    noted: str | None = notes.get("environment")
-    return noted
+    return asked if asked != "auto" else noted_environment(usual_environment(name, notes), f"the data {name or ''}")
+
+
+def usual_environment(name: str | None, notes: Mapping[str, Any]) -> Any:
+    """The environment of data that is known by its name, otherwise what its notes say, unchecked."""
+    return name if name is not None and known_task(name) is not None else notes.get("environment")
 
 
 class Scorer:
