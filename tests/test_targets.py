@@ -228,3 +228,25 @@ def test_bounds_must_leave_something_between_and_stay_as_they_were_saved():
     WeightedTarget(low=-100.0, high=0.0).load_state_dict(state)
     with pytest.raises(UsageError, match=r"saved with low -100\.0, this target has None"):
         WeightedTarget(high=0.0).load_state_dict(state)
+
+
+def test_gradients_do_not_reach_back_into_an_earlier_batch_in_torch():
+    torch = pytest.importorskip("torch")
+    memory, target = TrajectoryReplay(seed=0), WeightedTarget(0.9, 0.5)
+    memory.load_offline_dataset(make([5, 3, 8]))
+    value = torch.ones(3, requires_grad=True)
+    for _ in range(3):  # outside no_grad; the second backward() used to find its graph freed
+        target(memory.sample(3).as_torch(), 2 * value * value).sum().backward()
+    assert not target._carry.requires_grad
+
+
+def test_gradients_do_not_reach_back_into_an_earlier_batch_in_jax():
+    jax = pytest.importorskip("jax")
+    memory, target = TrajectoryReplay(seed=0), WeightedTarget(0.9, 0.5)
+    memory.load_offline_dataset(make([5, 3, 8]))
+    for _ in range(3):  # the tracer of the first gradient used to be carried into the second
+        batch = memory.sample(3).as_jax()
+        gradient = jax.grad(lambda value, batch=batch: target(batch, 2 * value).sum())(jax.numpy.ones(3))
+        weight = np.where(batch.terminals, 0, np.where(batch.fresh, 1, 0.5))
+        assert np.allclose(gradient, 0.9 * 2 * weight)
+    assert np.isfinite(target.state_dict()["carry"]).all()

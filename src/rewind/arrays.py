@@ -24,11 +24,21 @@ def to_numpy(array: Any) -> Array:
     return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
 
 
-def copy_of(array: Any) -> Any:
-    """A copy; arrays of libraries whose arrays are immutable are returned as they are."""
-    if hasattr(array, "clone"):
-        return array.clone()
-    return array.copy() if isinstance(array, np.ndarray) else array
+def frozen(array: Array) -> Array:
+    """A read-only copy; the array itself if it is one already."""
+    if array.flags.writeable or not array.flags.owndata:
+        array = np.array(array)
+        array.flags.writeable = False
+    return array
+
+
+def detached_copy(array: Any) -> Any:
+    """A copy through which no gradient flows. Immutable arrays (JAX) are not copied."""
+    if hasattr(array, "detach"):
+        return array.detach().clone()
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    return importlib.import_module("jax").lax.stop_gradient(array)
 
 
 def from_numpy(array: Any, like: Any) -> Any:

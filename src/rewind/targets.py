@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import copy_of, from_numpy, namespace, to_numpy
+from rewind.arrays import detached_copy, from_numpy, namespace, to_numpy
 from rewind.errors import UsageError
 
 BOUNDS = ("low", "high")
@@ -80,7 +80,9 @@ class WeightedTarget:
     Call it once for every batch, in the order of the memory:
 
         target = WeightedTarget(discount=0.99, beta=0.75)
-        y = target(batch, bootstrap)          # bootstrap: (batch,) Q(s', pi(s')), detached
+        y = target(batch, bootstrap)          # bootstrap: (batch,) Q(s', pi(s'))
+
+    What is carried is detached: a gradient never reaches back into an earlier batch.
 
     low, high: bounds of the targets, None for no bound
     """
@@ -109,7 +111,7 @@ class WeightedTarget:
         target, carry = weighted_target(
             carry, batch, bootstrap, discount=self.discount, beta=self.beta, low=self.low, high=self.high
         )
-        self._carry = copy_of(carry)  # the loop may change its targets in place
+        self._carry = detached_copy(carry)  # the loop may change its targets in place, or call this with gradients on
         self._trajectories, self._timesteps = host.trajectories, host.timesteps
         return target
 

@@ -1,5 +1,7 @@
 """`Trajectories`, and the three ways to build it here: a D4RL-style dict, episodes, `.npz`."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,6 +82,30 @@ def test_the_footprint_is_at_most_1_15_times_the_raw_data(length):
 def test_float32_data_is_not_copied():
     given = flat(10, terminals=[9])
     assert np.shares_memory(from_d4rl(given).observations, given["observations"])
+
+
+def test_edits_of_the_callers_rewards_and_ends_change_nothing():
+    data = replace(make([3, 4], known=1.0), inner_terminals=np.arange(7) == 1)
+    names = ("rewards", "terminated", "final_known", "lengths", "inner_terminals")
+    arrays = {name: getattr(data, name).copy() for name in names}
+    again = replace(data, **arrays)
+    for name, array in arrays.items():
+        array[:] = array == 0
+        assert np.array_equal(getattr(again, name), getattr(data, name)), name
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(again, name)[:] = 0
+
+
+def test_a_memory_keeps_the_rewards_its_priorities_are_made_of():
+    log = flat(10, terminals=[4, 9])
+    memory = TrajectoryReplay("return", seed=0)
+    memory.load_offline_dataset(log)
+    before = log["rewards"].copy()
+    log["rewards"][:] = 99
+    log["terminals"][:] = True
+    batch = memory.sample(2)
+    assert np.array_equal(batch.rewards, before[batch.indices])
+    assert batch.terminals.all() and not memory.sample(2).terminals.any()
 
 
 @settings(deadline=None, max_examples=30)

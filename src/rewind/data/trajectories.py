@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, frozen
 from rewind.errors import DataError
 
 CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it
@@ -33,6 +33,9 @@ class Trajectories:
     Inside a trajectory, the successor of a row is the next row's observation, so successors are not stored twice.
     If a time-out cut a trajectory and its final observation was not recorded (`final_known` is False), its last step
     counts in its quality but is never replayed.
+
+    Rewards and flags are read-only copies, because memories compute priorities from them once. Observations and actions
+    are not copied if they have the right dtype: an edit of your arrays is an edit of these.
 
     observations: (rows, ...) float32 or integers
     actions: (rows, ...) float32 or integers
@@ -64,11 +67,11 @@ class Trajectories:
         arrays = {
             "observations": storage_array("observations", self.observations),
             "actions": storage_array("actions", self.actions),
-            "rewards": storage_array("rewards", rewards, always_float=True),
-            "lengths": lengths,
-            "terminated": np.asarray(self.terminated, dtype=bool),
+            "rewards": frozen(storage_array("rewards", rewards, always_float=True)),
+            "lengths": frozen(lengths),
+            "terminated": frozen(np.asarray(self.terminated, dtype=bool)),
             "final_observations": storage_array("final_observations", self.final_observations),
-            "final_known": np.asarray(self.final_known, dtype=bool),
+            "final_known": frozen(np.asarray(self.final_known, dtype=bool)),
         }
         check_rows(arrays, rows, len(lengths))
         for name, value in arrays.items():
@@ -274,7 +277,7 @@ def check_inner(value: object, lengths: Array) -> Array | None:
     if inner[last].any():
         index = int(np.argmax(inner[last]))
         raise DataError(f"inner_terminals marks the last row of trajectory {index}; use 'terminated' for last rows")
-    return inner if inner.any() else None
+    return frozen(inner) if inner.any() else None
 
 
 def check_finite(name: str, array: Array, lengths: Array | None) -> None:
