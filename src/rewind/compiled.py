@@ -4,9 +4,13 @@ Both give bit-identical results, because such a function contains no random numb
 compiler may choose. `REWIND_NUMBA=0` disables Numba.
 """
 
+import importlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Literal, TypeVar, cast
+
+from rewind.errors import warn
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,6 +26,30 @@ def _numba_wanted() -> bool:
 
 
 HAVE_NUMBA = _numba_wanted()
+
+
+def _announce_first_compile() -> None:
+    event: Any = importlib.import_module("numba.core.event")
+
+    class FirstCompile(event.Listener):  # type: ignore[misc]
+        def on_start(self, started: Any) -> None:
+            dispatcher = started.data["dispatcher"]
+            if dispatcher.py_func.__module__.startswith("rewind."):
+                event.unregister("numba:compile", self)
+                with suppress(UserWarning):  # where warnings are errors, compiling still works
+                    warn(
+                        "Numba compiles Rewind's loops, which takes some seconds and is done once: "
+                        f"the result is kept in {dispatcher.stats.cache_path}"
+                    )
+
+        def on_end(self, ended: Any) -> None:
+            pass
+
+    event.register("numba:compile", FirstCompile())
+
+
+if HAVE_NUMBA:
+    _announce_first_compile()
 
 
 def compiled(function: Function) -> Function:

@@ -1,7 +1,9 @@
-"""Errors. A message says what is wrong, where, what was expected and what to do."""
+"""Errors and warnings. A message says what is wrong, where, what was expected and what to do."""
 
 import difflib
 import importlib
+import sys
+import warnings
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -34,6 +36,14 @@ class CacheError(RewindError, OSError):
 
 class Abandoned(Exception):
     """Raised in work whose result nobody waits for any more."""
+
+
+def warn(message: str) -> None:
+    """Warn with the line that called Rewind. Numba may stand between: it compiles a function when it is called."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in ("rewind", "numba", "contextlib"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
 
 
 def require(module: str, extra: str) -> ModuleType:

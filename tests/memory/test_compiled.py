@@ -54,6 +54,25 @@ def test_numba_and_python_play_the_same_rows():
     assert answers["0"][1] == answers["1"][1]
 
 
+def test_the_first_compile_says_what_it_does_and_the_second_run_is_silent(tmp_path):
+    pytest.importorskip("numba")
+    script = tmp_path / "loop.py"
+    script.write_text(
+        "import numpy as np, rewind\n"
+        "memory = rewind.UniformReplay(seed=0)\n"
+        "memory.load_offline_dataset([{'observations': np.zeros((3, 1)), 'actions': np.zeros((2, 1)),\n"
+        "                              'rewards': [0, 1], 'terminated': True}])\n"
+        "memory.sample(2)\n"
+    )
+    environment = {**os.environ, "REWIND_NUMBA": "1", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(script)]
+    first, second = (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)
+    )
+    assert first.stderr.startswith(f"{script}:5: UserWarning: Numba compiles Rewind's loops")
+    assert first.stderr.count("Numba compiles") == 1 and first.stdout == second.stdout == second.stderr == ""
+
+
 def test_the_core_imports_numpy_alone():
     program = (
         "import sys; import rewind; "

@@ -157,8 +157,9 @@ def test_more_slots_than_trajectories_keep_the_batch_size_and_warn_once():
     data = make([3, 4, 2], known=1.0)
     memory = TrajectoryReplay(seed=0)
     memory.load_offline_dataset(data)
-    with pytest.warns(UserWarning, match="8 slots but only 3 trajectories"):
+    with pytest.warns(UserWarning, match="8 slots but only 3 trajectories") as caught:
         batch = memory.sample(8)
+    assert all(warning.filename == __file__ for warning in caught)  # the caller's line, not one of ours
     assert len(batch) == 8 and set(batch.trajectories) == {0, 1, 2}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

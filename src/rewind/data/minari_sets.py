@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.episodes import check_keys, flatten
 from rewind.data.trajectories import Trajectories, storage_array
-from rewind.errors import DataError, MissingExtra, UsageError, require
+from rewind.errors import DataError, MissingExtra, UsageError, require, warn
 
 
 def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
@@ -175,10 +174,7 @@ def save_minari(
 def _buffers(data: Trajectories) -> Iterator[Any]:
     buffer = require("minari.data_collector", "minari").EpisodeBuffer
     if shortened := int(np.count_nonzero(data.transitions < data.lengths)):
-        warnings.warn(
-            f"the last step of {shortened:,} of {len(data):,} trajectories is left out: its successor was not recorded",
-            stacklevel=4,
-        )
+        warn(f"the last step of {shortened:,} of {len(data):,} trajectories is left out: its successor is unknown")
     terminals = data.terminals
     for index, (start, length) in enumerate(zip(data.starts, data.transitions, strict=True)):
         if length == 0:

@@ -33,9 +33,8 @@ class Trajectories:
     Inside a trajectory, the successor of a row is the next row's observation, so successors are not stored twice.
     If a time-out cut a trajectory and its final observation was not recorded (`final_known` is False), its last step
     counts in its quality but is never replayed.
-
-    Rewards and flags are read-only copies, because memories compute priorities from them once. Observations and actions
-    are not copied if they have the right dtype: an edit of your arrays is an edit of these.
+    Rewards and flags are read-only copies, as priorities are computed from them once. Observations and actions of the
+    right dtype are not copied: an edit of your arrays is an edit of these.
 
     observations: (rows, ...) float32 or integers
     actions: (rows, ...) float32 or integers
@@ -76,9 +75,8 @@ class Trajectories:
         check_rows(arrays, rows, len(lengths))
         for name, value in arrays.items():
             object.__setattr__(self, name, value)
-        for name in ("observations", "actions", "rewards"):
-            check_finite(name, arrays[name], lengths)
-        check_finite("final_observations", arrays["final_observations"], None)
+            if name in ("observations", "actions", "rewards", "final_observations"):
+                check_finite(name, value, None if name == "final_observations" else lengths)
         object.__setattr__(self, "inner_terminals", check_inner(self.inner_terminals, lengths))
 
     def __len__(self) -> int:

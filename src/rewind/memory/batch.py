@@ -27,8 +27,8 @@ class Batch:
     terminals: Any  # (batch,) bool: no future after this row
     tails: Any  # (batch,) bool: the last transition of its trajectory, by terminal or by time-out
     fresh: Any  # (batch,) bool: this slot starts a sweep here; discard what is carried for it
-    indices: Array  # (batch,) row numbers in the loaded arrays
-    trajectories: Array  # (batch,) trajectory of each row
+    indices: Array  # (batch,) row numbers in the loaded arrays; with a capacity, places that later rows take again
+    trajectories: Array  # (batch,) trajectory of each row, numbered from 0 in the order they came, never again
     timesteps: Array  # (batch,) step within the trajectory
     host: Batch | None = None  # the NumPy batch this one was made from
 

@@ -1,6 +1,5 @@
 """`Replay`: the base class of all memories."""
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 
 from rewind.arrays import Array, to_numpy
 from rewind.data import Trajectories, load
-from rewind.errors import DataError, UsageError
+from rewind.errors import DataError, UsageError, warn
 from rewind.memory.batch import Batch, Plan, empty_plan
 from rewind.memory.store import Store
 from rewind.memory.stream import UniformStream
@@ -196,7 +195,7 @@ class Replay(ABC):
     def _warn_once(self, about: str, message: str) -> None:
         if about not in self._warned:
             self._warned.add(about)
-            warnings.warn(message, stacklevel=4)
+            warn(message)
 
     # What each memory implements
 

@@ -1,6 +1,5 @@
 """Trajectory Replay and Prioritized Trajectory Replay: sections 4 and 5 of the paper."""
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories, load
 from rewind.data.catalogue import known_label
-from rewind.errors import DataError, UsageError, unknown_name
+from rewind.errors import DataError, UsageError, unknown_name, warn
 from rewind.memory.batch import Plan
 from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REUSE, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
@@ -17,8 +16,6 @@ from rewind.memory.recording import Recording, load_recording, make_recording, r
 from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
 from rewind.memory.sweeps import NUMBERS_PER_SLOT, Slots, make_slots, play, sweep_warnings
-
-_SAID: set[str] = set()
 
 
 class TrajectoryReplay(Replay):
@@ -78,6 +75,8 @@ class TrajectoryReplay(Replay):
         values = self._initial_values(data, metric)
         if len(data) > 1:  # raises an error if alpha is too large
             rank_weights(average_ranks(values), self.alpha)
+        if choice:
+            warn(str(choice))
         self._values, self._ranked = values, None
         self.choice, self._metric = choice, metric
         self._records = make_records(store.starts, store.transitions)
@@ -85,9 +84,6 @@ class TrajectoryReplay(Replay):
         self._epoch = 1
         self._slots = self._recording = None
         self._fed_step = 0
-        if choice and str(choice) not in _SAID:
-            _SAID.add(str(choice))  # printed once, even if many runs make the same choice
-            print(choice, file=sys.stderr)
 
     @property
     def _named(self) -> bool:
