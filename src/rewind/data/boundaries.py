@@ -16,15 +16,27 @@ targets are the same under every rule. Merged rows keep their terminals (`inner_
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, storage_array
+from rewind.data.trajectories import (
+    CHUNK_ROWS,
+    Trajectories,
+    check_finite,
+    check_lengths,
+    flag_array,
+    storage_array,
+)
 from rewind.errors import DataError, unknown_name
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
+# A flag per step under any of these names: D4RL's first, then Gymnasium's
+TERMINALS = ("terminals", "terminations", "terminated")
+TIMEOUTS = ("timeouts", "truncations", "truncated")
+FLAGS = (*TERMINALS, *TIMEOUTS, "dones")
 
 # Detection of jumps from the size of steps
 FEWEST_STEPS = 1_000  # with fewer steps, there are too few large ones to estimate the limit
@@ -35,11 +47,18 @@ SMOOTH = 0.1  # maximum share of a column's range that an ordinary large step ma
 
 
 def from_d4rl(
-    data: Mapping[str, Any], name: str | None = None, *, boundaries: Boundaries = "flags", merge_fragments: bool = False
+    data: Mapping[str, Any],
+    name: str | None = None,
+    *,
+    boundaries: Boundaries | None = None,
+    merge_fragments: bool = False,
 ) -> Trajectories:
     """Trajectories from a D4RL-style dict: observations, actions, rewards, terminals, timeouts[, next_observations].
 
-    boundaries:
+    Flags have any of the names in `TERMINALS` and `TIMEOUTS`. `dones` needs one of the two beside it.
+
+    boundaries: "flags" by default. Data with `lengths`, one per trajectory, needs none; its flags may then be one per
+        trajectory too, and without any all its trajectories were cut
         "flags": a trajectory ends at `terminals` or `timeouts`; if both are set, the terminal takes precedence.
             Without `timeouts` but with `next_observations`, it also ends where the next row is not the successor,
             which restores the boundaries that D4RL's `qlearning_dataset` drops.
@@ -49,10 +68,10 @@ def from_d4rl(
     merge_fragments: join a trajectory of one step that ends in a terminal and continues the row before it to
         that row's trajectory
     """
-    if boundaries not in get_args(Boundaries):
+    if boundaries not in (None, *get_args(Boundaries)):
         raise unknown_name("boundaries", boundaries, get_args(Boundaries))
-    log = _Log(data)
-    ends, notes = _ends(log, boundaries)
+    log = _Log(data, by_lengths="lengths" in data and boundaries is None and not merge_fragments)
+    ends, notes = _ends(log, boundaries or "flags")
     if merge_fragments:
         notes["merged_fragments"] = _merge(log, ends)
     log.check_chain(ends)
@@ -74,12 +93,15 @@ def from_d4rl(
 class _Log:
     """The checked columns. Successors may be a column of an open file: they are read in chunks."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        flat = _required(data, ("observations", "actions", "rewards", "terminals"))
+    def __init__(self, data: Mapping[str, Any], by_lengths: bool) -> None:
+        flat = _required(data, ("observations", "actions", "rewards"))
         self.observations, self.actions, self.rewards = flat["observations"], flat["actions"], flat["rewards"]
         rows = len(self.rewards)
-        self.terminals = _flags(flat["terminals"], "terminals", rows)
-        self.timeouts = _flags(data["timeouts"], "timeouts", rows) if "timeouts" in data else None
+        self.last = np.cumsum(check_lengths(data["lengths"], rows)) - 1 if by_lengths else None
+        terminals, self.timeouts = read_flags(data, rows, self.last)
+        if terminals is None and (self.timeouts is not None or not by_lengths):
+            raise missing_columns(["terminals"], data)
+        self.terminals: Array = np.zeros(rows, bool) if terminals is None else terminals
         self.successors: Any = data.get("next_observations")
         self.chained: Array | None = None  # (rows,) is the next row's observation this row's successor
         if self.successors is not None:
@@ -104,16 +126,25 @@ class _Log:
         check_finite("observations", self.observations, lengths)  # NaN equals nothing, so it breaks the chain
         broken = ~self.chained & ~ends
         row = int(np.argmax(broken))
+        ended, hint = "flag ends", ". To end trajectories at such breaks too: boundaries='flags+jump'"
+        if self.last is not None:
+            ended, hint = "length ends", ""
         raise DataError(
-            f"next_observations at row {row} is not the observation of row {row + 1}, though no flag ends a trajectory "
-            f"there ({int(broken.sum()):,} such rows). To end trajectories at such breaks too: boundaries='flags+jump'"
+            f"next_observations at row {row} is not the observation of row {row + 1}, though no {ended} a trajectory "
+            f"there ({int(broken.sum()):,} such rows){hint}"
         )
 
 
 def _ends(log: _Log, boundaries: Boundaries) -> tuple[Array, dict[str, Any]]:
     """(rows,) where trajectories end, and notes on how that was found."""
     notes: dict[str, Any] = {"boundaries": boundaries}
-    if boundaries == "timeouts_only":
+    if log.last is not None:
+        ends = np.zeros(len(log.rewards), bool)
+        ends[log.last] = True
+        notes["boundaries"] = "lengths"
+        if log.timeouts is not None and (inside := log.timeouts & ~ends).any():
+            raise DataError(f"a time-out at row {np.argmax(inside)}, inside a trajectory according to lengths")
+    elif boundaries == "timeouts_only":
         if log.timeouts is None:
             raise DataError("the data has no 'timeouts', so boundaries='timeouts_only' finds no boundaries")
         ends = log.timeouts.copy()
@@ -172,18 +203,43 @@ def missing_columns(missing: list[str], present: Iterable[object]) -> DataError:
     return DataError(f"missing {', '.join(missing)}; the data has: {columns}{hint}")
 
 
-def _flags(value: object, name: str, rows: int) -> Array:
-    flags = np.asarray(value)
-    if flags.shape not in ((rows,), (rows, 1)):
-        raise DataError(f"{name} has shape {flags.shape}; expected ({rows},), one flag per row")
-    flags = flags.reshape(rows)
-    if flags.dtype == bool:
-        return flags
-    wrong = (flags != 0) & (flags != 1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(f"{name} is {flags[row]} at row {row}; expected 0 or 1")
-    return flags.astype(bool)
+def read_flags(data: Mapping[str, Any], rows: int, last: Array | None = None) -> tuple[Array | None, Array | None]:
+    """Terminals and time-outs, each (rows,), under any of their names; None where the data has none.
+
+    last: the last row of each trajectory, where flags may be one per trajectory
+    """
+    terminals, timeouts, dones = (_flags(data, names, rows, last) for names in (TERMINALS, TIMEOUTS, ("dones",)))
+    if dones is None:
+        return terminals, timeouts
+    if terminals is not None:
+        timeouts = dones & ~terminals if timeouts is None else timeouts
+    elif timeouts is not None:
+        terminals = dones & ~timeouts
+    else:
+        raise DataError(
+            "'dones' does not tell terminals from time-outs: add 'timeouts', True where an episode was only cut "
+            "(all False if every done is a terminal)"
+        )
+    if (unexplained := dones & ~(terminals | timeouts)).any():
+        raise DataError(f"'dones' is True at row {np.argmax(unexplained)}, which is neither a terminal nor a time-out")
+    return terminals, timeouts
+
+
+def _flags(data: Mapping[str, Any], names: tuple[str, ...], rows: int, last: Array | None) -> Array | None:
+    """The flags under one of these names; under two of them only if they are equal."""
+    columns = {name: flag_array(name, data[name]) for name in names if data.get(name) is not None}
+    for name, column in columns.items():
+        if last is not None and (column.shape or (1,)) == last.shape:
+            columns[name] = np.zeros(rows, bool)
+            columns[name][last] = column
+        elif column.shape in ((rows,), (rows, 1)):
+            columns[name] = column.reshape(rows)
+        else:
+            raise DataError(f"{name} has shape {column.shape}; expected ({rows},), one flag per row")
+    for one, other in pairwise(columns):
+        if not np.array_equal(columns[one], columns[other]):
+            raise DataError(f"'{one}' and '{other}' mean the same, but differ: leave one out")
+    return next(iter(columns.values()), None)
 
 
 def _chained(observations: Array, successors: Any) -> Array:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.trajectories import Trajectories, storage_array
+from rewind.data.boundaries import FLAGS, read_flags
+from rewind.data.trajectories import Trajectories, flag_array, single_flag, storage_array
 from rewind.errors import DataError, UsageError
 
 
@@ -14,8 +15,8 @@ def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajector
     """Trajectories from episodes: mappings, or objects with attributes such as Minari's.
 
     An episode of length L has L `actions` and `rewards`, L `observations` or L + 1 (with the state after the last
-    step), optionally `next_observations`, and states how it ended: `terminated` (a boolean), or one flag per step in
-    `terminals` or `terminations`.
+    step), optionally `next_observations`, and states how it ended: one boolean, or one flag per step, named
+    `terminated`, `terminals` or `terminations`, or `dones` with `truncated`, `truncations` or `timeouts` beside it.
     """
     parts = [_episode(index, episode) for index, episode in enumerate(episodes)]
     if not parts:
@@ -86,21 +87,19 @@ def _episode(index: int, episode: Any) -> dict[str, Any]:
 
 def _inner(where: str, episode: Any, length: int) -> Array:
     value = _field(episode, "inner_terminals")
-    flags = np.zeros(length, dtype=bool) if value is None else np.asarray(value, dtype=bool)
+    flags = np.zeros(length, dtype=bool) if value is None else flag_array(f"{where}: inner_terminals", value)
     if flags.shape != (length,):
         raise DataError(f"{where}: inner_terminals has shape {flags.shape}; expected ({length},)")
     return flags
 
 
 def _terminated(where: str, episode: Any, length: int) -> bool:
-    value = _field(episode, "terminated", "terminals", "terminations")
-    if value is None:
+    try:
+        flags, _ = read_flags({name: _field(episode, name) for name in FLAGS}, length, np.array([length - 1]))
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from error
+    if flags is None:
         raise DataError(f"{where} does not state how it ended; add 'terminated' (True: terminal, False: time-out)")
-    flags = np.asarray(value)
-    if flags.ndim == 0:
-        return bool(flags)
-    if flags.shape != (length,):
-        raise DataError(f"{where}: {len(flags)} terminal flags for {length} steps")
     if flags[:-1].any():
         step = int(np.argmax(flags))
         raise DataError(f"{where}: a terminal at step {step} of {length}; expected one at the last step only")
@@ -120,7 +119,7 @@ class OpenEpisode:
         self.actions.append(np.array(action))
         self.rewards.append(float(reward))
         self.observations.append(np.array(successor))
-        self.terminated = bool(terminated)
+        self.terminated = single_flag("terminated", terminated)
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -169,7 +168,7 @@ def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict
             open_episode = None
         open_episode = open_episode or OpenEpisode(observation)
         open_episode.add(action, reward, successor, terminated)
-        if terminated or truncated:
+        if open_episode.terminated or single_flag("truncated", truncated):
             yield open_episode.episode()
             open_episode = None
     if open_episode is not None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
-from rewind.data.trajectories import CHUNK_ROWS, Trajectories
+from rewind.data.boundaries import FLAGS, Boundaries, from_d4rl, missing_columns
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories, flag_array
 from rewind.errors import DataError, require
 from rewind.files import whole_file
 
@@ -40,16 +40,14 @@ def load_hdf5(
     h5py = require("h5py", "hdf5")
     try:
         with h5py.File(path, "r") as file:
-            columns = {key: _column(file, key) for key in (*COLUMNS, "timeouts") if key in file}
-            if missing := [key for key in COLUMNS if key not in columns]:
+            columns = {key: _column(file, key) for key in (*COLUMNS[:3], *FLAGS, "lengths") if key in file}
+            if missing := [key for key in COLUMNS[:3] if key not in columns]:
                 raise missing_columns(missing, file)
             if GROUP in file and boundaries is None and merge_fragments is None:
                 return _as_written(file[GROUP], columns)
             if "next_observations" in file:
                 columns["next_observations"] = file["next_observations"]
-            return from_d4rl(
-                columns, name or path.stem, boundaries=boundaries or "flags", merge_fragments=bool(merge_fragments)
-            )
+            return from_d4rl(columns, name or path.stem, boundaries=boundaries, merge_fragments=bool(merge_fragments))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     except (OSError, RuntimeError, KeyError) as error:  # raised by h5py for a file it cannot read
@@ -71,7 +69,7 @@ def _column(file: Any, key: str) -> Array:
 def _as_written(group: Any, columns: dict[str, Array]) -> Trajectories:
     lengths = group["lengths"][:]
     last = np.cumsum(lengths) - 1
-    terminals = columns["terminals"].astype(bool)
+    terminals = flag_array("terminals", columns["terminals"])
     if len(terminals) != len(columns["rewards"]) or lengths.sum() != len(terminals):
         raise DataError(f"the lengths add up to {lengths.sum():,} rows, but there are {len(terminals):,} terminals")
     terminated = terminals[last]

@@ -11,7 +11,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.episodes import check_keys, flatten
-from rewind.data.trajectories import Trajectories, storage_array
+from rewind.data.trajectories import Trajectories, flag_array, storage_array
 from rewind.errors import DataError, MissingExtra, UsageError, require, warn
 
 
@@ -76,7 +76,7 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
         for key, value in part.items():
             arrays[key][row : row + length] = value[:length]
         finals[index] = part["observations"][length]
-        inner[row : row + length] = episode.terminations
+        inner[row : row + length] = flag_array("terminations", episode.terminations)
         terminated[index] = inner[row + length - 1]
         inner[row + length - 1] = False
         row += length

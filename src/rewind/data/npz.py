@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
-from rewind.data.trajectories import FIELDS, Trajectories, check_lengths
+from rewind.data.boundaries import FLAGS, Boundaries, from_d4rl, missing_columns
+from rewind.data.trajectories import FIELDS, Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.files import read_npz, whole_file
 
@@ -32,40 +32,33 @@ def load_npz(
 def _from_arrays(
     data: Mapping[str, Array], name: str, boundaries: Boundaries | None, merge_fragments: bool | None
 ) -> Trajectories:
-    if "lengths" not in data or "terminals" in data or "timeouts" in data:
+    if not any(key in data for key in ("header", "final_observations", "final_known")):
+        if boundaries is None and merge_fragments is None:
+            return from_d4rl(data, name)
+        if "lengths" in data and not any(flag in data for flag in FLAGS):
+            raise UsageError("the file has the lengths of its trajectories: leave out boundaries and merge_fragments")
         return from_d4rl(data, name, boundaries=boundaries or "flags", merge_fragments=bool(merge_fragments))
     if boundaries is not None or merge_fragments is not None:
         raise UsageError("the file has the lengths of its trajectories: leave out boundaries and merge_fragments")
-    if all(key in data for key in FIELDS):
-        try:
-            header = json.loads(str(data["header"])) if "header" in data else {}
-        except json.JSONDecodeError as error:
-            raise DataError(f"its header is damaged: {error}") from error
-        trajectories = Trajectories(
-            **{key: data[key] for key in FIELDS},
-            name=header.get("name", name),
-            notes=header.get("notes", {}),
-            inner_terminals=data.get("inner_terminals"),
-        )
-        if "digest" in trajectories.notes and trajectories.notes["digest"] != trajectories.digest:
-            raise DataError("altered or damaged: its arrays do not match the recorded digest; make the file again")
-        return trajectories
-    missing = [key for key in ("observations", "actions", "rewards") if key not in data]
-    if missing:
+    if missing := [key for key in FIELDS if key not in data]:
         raise missing_columns(missing, data)
-    lengths = check_lengths(data["lengths"], len(data["observations"]))
-    last = np.cumsum(lengths) - 1
-    return Trajectories(
-        observations=data["observations"],
-        actions=data["actions"],
-        rewards=data["rewards"],
-        lengths=lengths,
-        terminated=np.zeros(len(lengths), dtype=bool),
-        final_observations=data["observations"][last],
-        final_known=np.zeros(len(lengths), dtype=bool),
-        name=name,
-        notes={"boundaries": "lengths"},
+    if extra := [key for key in ("next_observations", *FLAGS) if key in data and key not in FIELDS]:
+        raise DataError(
+            f"{', '.join(extra)} beside final_observations and terminated, which say the same: leave it out"
+        )
+    try:
+        header = json.loads(str(data["header"])) if "header" in data else {}
+    except json.JSONDecodeError as error:
+        raise DataError(f"its header is damaged: {error}") from error
+    trajectories = Trajectories(
+        **{key: data[key] for key in FIELDS},
+        name=header.get("name", name),
+        notes=header.get("notes", {}),
+        inner_terminals=data.get("inner_terminals"),
     )
+    if "digest" in trajectories.notes and trajectories.notes["digest"] != trajectories.digest:
+        raise DataError("altered or damaged: its arrays do not match the recorded digest; make the file again")
+    return trajectories
 
 
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:

@@ -68,9 +68,9 @@ class Trajectories:
             "actions": storage_array("actions", self.actions),
             "rewards": frozen(storage_array("rewards", rewards, always_float=True)),
             "lengths": frozen(lengths),
-            "terminated": frozen(np.asarray(self.terminated, dtype=bool)),
+            "terminated": frozen(flag_array("terminated", self.terminated)),
             "final_observations": storage_array("final_observations", self.final_observations),
-            "final_known": frozen(np.asarray(self.final_known, dtype=bool)),
+            "final_known": frozen(flag_array("final_known", self.final_known)),
         }
         check_rows(arrays, rows, len(lengths))
         for name, value in arrays.items():
@@ -225,6 +225,28 @@ def storage_array(name: str, value: object, always_float: bool = False) -> Array
     return np.ascontiguousarray(array)
 
 
+def flag_array(name: str, value: object) -> Array:
+    """`value` as booleans; anything but True, False, 1 and 0 is an error: "False" and NaN would count as True."""
+    flags = np.asarray(value)
+    if flags.dtype == bool:
+        return flags
+    if flags.dtype.kind not in "iuf":
+        raise DataError(f"{name} has dtype {flags.dtype}; expected booleans, or 0 and 1")
+    wrong = (flags != 0) & (flags != 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(f"{name} is {flags.flat[row]} at row {row}; expected 0 or 1")
+    return flags.astype(bool)
+
+
+def single_flag(name: str, value: object) -> bool:
+    """One flag, checked in the same way."""
+    flags = np.asarray(value)
+    if flags.size != 1:
+        raise DataError(f"{name} has shape {flags.shape}; expected a single flag")
+    return bool(flag_array(name, flags).item())
+
+
 def check_lengths(value: object, rows: int) -> Array:
     """Lengths as int64. They must be positive integers whose sum is the number of rows."""
     lengths = np.asarray(value)
@@ -250,8 +272,8 @@ def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> Non
         ("trajectories", trajectories, ("terminated", "final_observations", "final_known")),
     ):
         for name in names:
-            if len(arrays[name]) != count:
-                entries = f"{len(arrays[name]):,} entries"
+            if arrays[name].shape[:1] != (count,):
+                entries = f"{len(arrays[name]):,} entries" if arrays[name].ndim else "a single value"
                 raise DataError(f"{name} has {entries}; expected {count:,}, one for each of the {unit}")
     for name in ("rewards", "terminated", "final_known"):
         if arrays[name].ndim != 1:
@@ -268,7 +290,7 @@ def check_inner(value: object, lengths: Array) -> Array | None:
     """Terminals before the last rows as booleans, None if there are none."""
     if value is None:
         return None
-    inner = np.asarray(value, dtype=bool)
+    inner = flag_array("inner_terminals", value)
     last = np.cumsum(lengths) - 1
     if inner.shape != (last[-1] + 1,):
         raise DataError(f"inner_terminals has shape {inner.shape}; expected ({last[-1] + 1},), one flag per row")
