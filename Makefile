@@ -37,7 +37,9 @@ $(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV_INTEGRATIONS)
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --upgrade pip
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) torch
-	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,train]' -e 'lab[peers]' 'pytest>=8' 'hypothesis>=6.100'
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,train,torchrl,d3rlpy]' \
+	  tyro cpprb tianshou flashbax 'pytest>=8' 'hypothesis>=6.100'
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet --no-deps -e lab  # its simulators and d3rlpy want different Gymnasiums
 	@touch $@
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference

@@ -226,7 +226,7 @@ REBUILT = (
     *(f"rewind/pointmaze-{maze}-v0" for maze in ("umaze", "medium", "large")),
 )  # fmt: skip
 REPRESENTATIVE = (
-    "rewind/hopper-medium-v0", "rewind/halfcheetah-random-v0", "rewind/walker2d-medium-replay-v0",
+    "rewind/hopper-medium-v0", "rewind/halfcheetah-random-v0", "rewind/walker2d-expert-v0",
     "rewind/antmaze-umaze-v0", "rewind/antmaze-large-diverse-v0", "rewind/pointmaze-medium-v0",
 )  # fmt: skip
 

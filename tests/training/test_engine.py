@@ -28,7 +28,9 @@ def assert_close(first, second, tolerance=2e-4):
         assert np.allclose(a, b, atol=tolerance * max(1.0, np.abs(a).max())), np.abs(a - b).max()
 
 
-@pytest.mark.parametrize("algorithm", ["td3_bc", "iql", "edac", "bc"])
+@pytest.mark.parametrize(
+    "algorithm", ["td3_bc", *(pytest.param(name, marks=pytest.mark.long) for name in ("iql", "edac")), "bc"]
+)
 def test_a_run_in_a_group_of_eight_equals_the_run_alone(algorithm):
     samplers = ["baseline", "tr", "uqm_reward", "lower_uqm_unc"]
     settings = {"ensemble": 3, **SMALL} if algorithm == "edac" else SMALL

@@ -40,6 +40,7 @@ def scores():
     return {name: float(np.mean(values)) for name, values in result.items()}
 
 
+@pytest.mark.long
 def test_agents_beat_imitation_and_the_data_and_come_near_the_optimum(scores):
     best, behaviour = score(fastest), data_score(POINTS)
     print(scores, "optimum", best, "data", behaviour)

@@ -28,6 +28,7 @@ def rows_of(specs, folder, options):
     return trained.rows()
 
 
+@pytest.mark.long
 def test_data_sets_are_trained_together_as_alone(tmp_path):
     """Two mazes in one program. What each run sees, and where it plays: tests/training/test_evaluation_aside.py."""
     specs = []
