@@ -50,7 +50,8 @@ def test_rows_know_their_trajectory_while_old_ones_make_room_for_new(kind):
         np.testing.assert_array_equal(batch.tails, batch.timesteps == store.transitions[at] - 1)
         last = batch.timesteps == store.lengths[at] - 1
         np.testing.assert_array_equal(batch.terminals, last & store.terminated[at])
-        successors = np.where(last[:, None], store.finals[at], store.observations[(batch.indices + 1) % store.rows])
+        after = store.observations.take((batch.indices + 1) % store.rows, axis=0)
+        successors = np.where(last[:, None], store.finals[at], after)
         np.testing.assert_array_equal(batch.next_observations, successors)
 
 

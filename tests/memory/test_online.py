@@ -1,5 +1,7 @@
 """Trajectories that come and go while the memory is in use."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,90 @@ def test_adding_nothing_that_could_be_replayed_is_refused():
     with pytest.raises(DataError, match="none of the added trajectories can be replayed"):
         memory.add(make([1, 1], terminated=0.0, known=0.0))
     assert len(memory.sample(2)) == 2
+
+
+def episode(length, seed=0):
+    return next(make([length], seed=seed, known=1.0).episodes())
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.filterwarnings("ignore:.*keep their old priority")
+@pytest.mark.filterwarnings("ignore:.*chose")
+@pytest.mark.parametrize("capacity", [None, 40])
+@pytest.mark.parametrize("kind", [*KINDS.values(), lambda **k: TrajectoryReplay("auto", **k)], ids=[*KINDS, "auto"])
+def test_an_online_run_starts_from_empty_and_resumes_without_its_history(kind, capacity):
+    memory = kind(seed=0, capacity=capacity)
+    with pytest.raises(UsageError, match="empty"):
+        memory.sample(2)
+    for round_ in range(12):
+        memory.add(episode(3 + round_ % 7, seed=round_) if round_ % 2 else [episode(4, seed=round_), episode(9)])
+        for _ in range(2):
+            batch = memory.sample(3)
+            memory.update_uncertainty(np.abs(batch.rewards))
+            memory.update_priorities(batch.rewards)
+    other = kind(seed=5, capacity=capacity)
+    other.load_state_dict(memory.state_dict(data=True))
+    for round_ in range(30):
+        first, second = memory.sample(3), other.sample(3)
+        for name in ("observations", "rewards", "next_observations", "terminals", "indices", "trajectories", "fresh"):
+            assert np.array_equal(getattr(first, name), getattr(second, name)), name
+        for each, batch in ((memory, first), (other, second)):
+            each.update_uncertainty(np.abs(batch.rewards))
+            each.update_priorities(batch.rewards)
+            each.add(episode(2 + round_ % 5, seed=round_))
+    assert memory.store.fingerprint == other.store.fingerprint
+
+
+def test_a_state_with_data_that_does_not_fit_changes_nothing():
+    memory, other = TrajectoryReplay(seed=0, capacity=30), TrajectoryReplay(seed=0, capacity=30)
+    for each in (memory, other):
+        each.add(episode(5))
+    state = memory.state_dict(data=True)
+    with pytest.raises(UsageError, match="saved with capacity 30, this memory has 40"):
+        TrajectoryReplay(capacity=40).load_state_dict(state)
+    for name in [name for name in state if not name.startswith("pending")]:
+        if name != "data.lengths":
+            with pytest.raises(UsageError):
+                memory.load_state_dict({key: value for key, value in state.items() if key != name})
+    assert np.array_equal(memory.plan(9, 1).indices, other.plan(9, 1).indices)
+
+
+def test_a_first_add_beyond_the_capacity_keeps_the_newest():
+    memory = TrajectoryReplay([], seed=0, capacity=20)
+    memory.add([episode(8, seed=seed) for seed in range(5)], priorities=[5, 4, 3, 2, 1])
+    assert memory.store.first == 3 and memory.probabilities().argmax() == 0
+    with pytest.raises(DataError, match="does not fit into a capacity of 20"):
+        TrajectoryReplay(capacity=20).add(episode(21))
+
+
+def test_adding_leaves_loaded_rows_where_they_are(tmp_path):
+    np.save(tmp_path / "observations.npy", np.arange(40_000, dtype=np.float32).reshape(-1, 4))
+    observations = np.load(tmp_path / "observations.npy", mmap_mode="r")
+    log = {"observations": observations, "actions": np.zeros((10_000, 1), np.float32), "rewards": np.ones(10_000)}
+    log |= {"terminals": np.arange(10_000) % 10 == 9, "timeouts": np.zeros(10_000, bool)}
+    for capacity in (None, 20_000):
+        memory = UniformReplay(seed=0, capacity=capacity)
+        memory.load_offline_dataset(log)
+        memory.add({**episode(50), "observations": np.full((51, 4), -1.0), "actions": np.zeros((50, 1))})
+        assert np.shares_memory(memory.store.observations._loaded, observations)
+        batch = memory.sample(4000)
+        added = batch.trajectories == 1000
+        assert added.any() and (batch.observations[added] == -1).all()
+        assert np.array_equal(batch.observations[~added], observations[batch.indices[~added]])
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_adding_touches_nothing_of_what_is_held(kind, monkeypatch):
+    """Nothing as long as the number of held trajectories is made or written, except where arrays double."""
+    memory = kind(seed=0)
+    memory.load_offline_dataset(make(np.full(20_000, 2), known=1.0))
+    memory.sample(2)
+    memory.update_uncertainty([1.0, 1.0])
+    memory.add(episode(2))  # everything doubles
+    tracemalloc.start()
+    for seed in range(20):
+        memory.add(episode(2, seed=seed))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000
+    assert len(memory.store) == 20_021 and len(memory.sample(2)) == 2

@@ -38,6 +38,19 @@ def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajector
     )
 
 
+def is_episode(value: Any) -> bool:
+    """Whether this is a single episode, not a flat log: a flag for the whole of it, or one observation more."""
+    observations, rewards = _field(value, "observations"), _field(value, "rewards")
+    if observations is None or rewards is None or _field(value, "lengths") is not None:
+        return False
+    flags = (_field(value, name) for name in FLAGS)
+    return (
+        not isinstance(value, Mapping)
+        or any(flag is not None and np.ndim(flag) == 0 for flag in flags)
+        or (np.ndim(rewards) == 1 and not isinstance(observations, Mapping) and len(observations) == len(rewards) + 1)
+    )
+
+
 def _field(episode: Any, *names: str) -> Any:
     for name in names:
         value = episode.get(name) if isinstance(episode, Mapping) else getattr(episode, name, None)

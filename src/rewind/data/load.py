@@ -9,7 +9,7 @@ from typing import Any
 
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.catalogue import catalogue, entry_of_file
-from rewind.data.episodes import from_episodes
+from rewind.data.episodes import from_episodes, is_episode
 from rewind.data.hdf5 import load_hdf5
 from rewind.data.minari_sets import is_minari, load_minari
 from rewind.data.npz import load_npz
@@ -50,9 +50,10 @@ def load(
 ) -> Trajectories:
     """Trajectories from whatever holds them.
 
-    dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; a list of episodes; the path of an .hdf5 or
-        .npz file or of a Minari folder; the name of a catalogued data set, whose file is downloaded if it is missing;
-        that of a rebuilt one (`rewind/...`), which is built if it is missing; or what a reader of another package takes
+    dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; an episode or a list of them; the path of an
+        .hdf5 or .npz file or of a Minari folder; the name of a catalogued data set, whose file is downloaded if it is
+        missing; that of a rebuilt one (`rewind/...`), which is built if it is missing; or what a reader of another
+        package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
     keys: for dict observations (Minari), the keys to put side by side, in this order
@@ -140,6 +141,7 @@ READERS: Registry[Reader] = Registry(
     "rewind.readers",
     {
         "trajectories": Reader(lambda data: data, reads=lambda data: isinstance(data, Trajectories)),
+        "episode": Reader(lambda episode: from_episodes([episode]), reads=is_episode),
         "dict": Reader(from_d4rl, reads=lambda data: isinstance(data, Mapping), options=RULE),
         "catalogued": Reader(
             lambda name, **rule: _catalogued(os.fspath(name), **rule),

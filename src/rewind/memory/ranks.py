@@ -8,6 +8,8 @@ from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.errors import UsageError
 
+SMALLEST_WEIGHT = 1e-300
+
 
 class Ranked(NamedTuple):
     """Values, their ascending order, and their ranks: 1 for the highest; equal values share the mean rank."""
@@ -83,7 +85,7 @@ _rank_moved = _merge_and_rank if HAVE_NUMBA else _sort_and_rank  # the loop is v
 def rank_weights(ranks: Array, alpha: float) -> Array:
     """(trajectories,) numerators of eq. 5."""
     weights = ranks**-alpha
-    if weights.min() < 1e-300:
+    if weights.min() < SMALLEST_WEIGHT:
         raise UsageError(
             f"alpha {alpha} is too large for {len(ranks):,} trajectories: the probability of the lowest ranks "
             f"underflows; use at most {300 / max(np.log10(len(ranks)), 1e-9):.0f}"

@@ -1,7 +1,7 @@
 """`Replay`: the base class of all memories."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from rewind.arrays import Array, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, warn
 from rewind.memory.batch import Batch, Plan, empty_plan
-from rewind.memory.store import Store
+from rewind.memory.store import Store, check_fits, growing_store, load_store
 from rewind.memory.stream import UniformStream
 
 State = dict[str, Any]
@@ -42,9 +42,11 @@ class Replay(ABC):
 
     def load_offline_dataset(self, dataset: Any) -> None:
         """Load a data set: a D4RL-style dict, Trajectories, a list of episodes, a path, or a name."""
-        data = dataset if isinstance(dataset, Trajectories) else load(dataset)
+        self._load(load(dataset), Store)
+
+    def _load(self, data: Trajectories, make_store: Callable[[Trajectories, int | None], Store]) -> None:
         check_playable(data.transitions)
-        store = Store(data, self._capacity)
+        store = make_store(data, self._capacity)
         self._prepare(data, store)
         self._store = store
         self._step = 0
@@ -53,18 +55,28 @@ class Replay(ABC):
     @property
     def store(self) -> Store:
         if self._store is None:
-            raise UsageError("the memory is empty: call load_offline_dataset first")
+            raise UsageError("the memory is empty: call load_offline_dataset or add first")
         return self._store
 
     def add(self, episodes: Any) -> None:
-        """Add finished trajectories while training; with a capacity, the oldest are dropped."""
-        self._add(load(episodes))
+        """Add finished trajectories while training, or one episode; with a capacity, the oldest are dropped.
 
-    def _add(self, data: Trajectories) -> tuple[Array, int]:
-        """Add to the store; returns the first row of each trajectory, and the number of dropped ones."""
+        An empty memory starts with them.
+        """
+        data = load(episodes)
+        if self._store is None:
+            fit = len(data)
+            if self._capacity is not None:
+                check_fits(data, self._capacity)
+                fit = int(np.count_nonzero(np.cumsum(data.lengths) <= self._capacity))
+            numbers = np.arange(len(data))
+            self._load(data.select(numbers[:fit]), growing_store)
+            if fit == len(data):
+                return
+            data = data.select(numbers[fit:])
         self.store.check_addable(data)
         self._last = None  # its rows may be dropped
-        return self.store.add(data)
+        self._add(data, self.store)
 
     # Batches and plans
 
@@ -134,9 +146,14 @@ class Replay(ABC):
 
     # State
 
-    def state_dict(self) -> State:
-        """The state after the last planned row, without the data: NumPy arrays, numbers and strings."""
+    def state_dict(self, data: bool = False) -> State:
+        """The state after the last planned row: NumPy arrays, numbers and strings.
+
+        data: include what is held, so that an empty memory can load the state
+        """
+        held = self._data_state() if data else {}
         return {
+            **{f"data.{key}": value for key, value in held.items()},
             "version": STATE_VERSION,
             "kind": type(self).__name__,
             "data": self.store.fingerprint,
@@ -148,7 +165,13 @@ class Replay(ABC):
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Resume from a saved state, with exactly the same batches. Data and settings must be the same."""
+        """Resume from a saved state, with exactly the same batches. Settings must be the same.
+
+        The data must be the same too, unless the state has it: it then replaces what this memory holds.
+        """
+        if isinstance(state, Mapping) and "data.lengths" in state:
+            self._load_with_data(state)
+            return
         self._check_state(state)
         before, last = self.state_dict(), self._last
         try:
@@ -156,6 +179,21 @@ class Replay(ABC):
         except (KeyError, TypeError, ValueError, IndexError) as error:
             self._restore(before)
             self._last = last
+            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
+
+    def _load_with_data(self, state: State) -> None:
+        before, stream = dict(self.__dict__), self._stream.state()
+        try:
+            self._store = load_store(state, self._capacity)
+            self._check_state(state)
+            self._prepare_loaded(state, self._store)
+            self._restore(state)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            self._stream.load_state(stream)
+            if isinstance(error, UsageError):
+                raise
             raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
 
     def _restore(self, state: State) -> None:
@@ -207,12 +245,24 @@ class Replay(ABC):
     def _fill(self, plan: Plan, store: Store) -> None:
         """Choose the rows of all steps of an empty plan."""
 
+    @abstractmethod
+    def _add(self, data: Trajectories, store: Store) -> None:
+        """Add checked trajectories to the store, and prepare to play from it."""
+
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:  # noqa: B027
         """Use the feedback of a plan; kind: "uncertainty" or "td_errors". By default it is ignored."""
 
     def _awaits(self, plan: Plan) -> bool:
         """Whether feedback for this plan may still come and would have an effect."""
         return False
+
+    def _data_state(self) -> State:
+        """What is held, for a state with data."""
+        return self.store.state()
+
+    def _prepare_loaded(self, state: State, store: Store) -> None:
+        """Prepare to play from data that came with a state."""
+        self._prepare(None, store)
 
     def _config(self) -> State:
         """Settings that must agree for a state to be loaded."""

@@ -1,37 +1,45 @@
 """The rows a memory plays from: trajectories loaded first, and those added later."""
 
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.data import Trajectories
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError
 from rewind.memory.batch import Batch
+from rewind.memory.growing import Column, Rows, resized
+
+PER_TRAJECTORY = ("starts", "lengths", "transitions", "terminated", "finals")
 
 
 class Store:
     """Trajectories in flat arrays, oldest first, numbered from `first` on.
 
-    Loaded data is not copied until trajectories are added. The arrays then double when full or, with a capacity, form
-    a ring in which new rows replace the oldest trajectories.
+    Loaded observations and actions are not copied. Space for added rows doubles when full or, with a capacity, forms a
+    ring in which new rows replace the oldest trajectories; when they first replace loaded rows, the others are copied.
     """
 
     def __init__(self, data: Trajectories, capacity: int | None = None) -> None:
         if capacity is not None and data.rows > capacity:
             raise DataError(f"the data has {data.rows:,} rows, more than the capacity of {capacity:,}")
-        self.observations, self.actions, self.rewards = data.observations, data.actions, data.rewards
+        self.observations: Any = data.observations  # Rows, once trajectories were added
+        self.actions: Any = data.actions
+        self.rewards = data.rewards
         self.starts = data.starts
         self.lengths = data.lengths
         self.transitions = data.transitions
         self.terminated = data.terminated
         self.finals = data.final_observations
+        self._columns = {name: Column(getattr(self, name)) for name in PER_TRAJECTORY}
         self.inner_terminals = data.inner_terminals  # None for most data
         self.first = 0  # the number of the oldest trajectory
         self.capacity = capacity
         self._head = data.rows  # where the next row goes
         self._owned = False
-        self._owners: Array | None = None  # (rows,) the trajectory of each row, counted from the oldest
+        self._owners: Array | None = None  # (rows,) the number of each row's trajectory
         self._fingerprint: str | None = data.fingerprint
 
     def __len__(self) -> int:
@@ -89,13 +97,24 @@ class Store:
     def trajectory_of(self, rows: Array) -> Array:
         """The number of each row's trajectory."""
         if self._owners is None:  # a table: searching the starts took a fifth of the time of a sample
-            lengths = self.lengths
-            offsets = self.starts - np.cumsum(lengths) + lengths  # from the position by age to the row
             self._owners = np.zeros(self.rows, np.int32)
-            self._owners[np.arange(lengths.sum()) + np.repeat(offsets, lengths)] = np.repeat(
-                np.arange(len(self), dtype=np.int32), lengths
-            )
-        return np.asarray(self._owners.take(rows) + np.int64(self.first))
+            numbers = np.arange(self.first, self.first + len(self), dtype=np.int32)
+            self._owners[self._held_rows()] = np.repeat(numbers, self.lengths)
+        return self._owners.take(rows).astype(np.int64)
+
+    def state(self) -> dict[str, Any]:
+        """The held trajectories, oldest first, and where their rows are."""
+        rows = self._held_rows()
+        names = ("observations", "actions", "rewards", "inner_terminals")
+        arrays = {name: getattr(self, name).take(rows, axis=0) for name in names if getattr(self, name) is not None}
+        arrays |= {name: getattr(self, name).copy() for name in PER_TRAJECTORY}
+        layout = {"first": self.first, "head": self._head, "rows": self.rows, "grown": self._owned}
+        return arrays | layout | {"capacity": self.capacity or 0}
+
+    def _held_rows(self) -> Array:
+        """The rows of all trajectories, oldest first."""
+        offsets = self.starts - np.cumsum(self.lengths) + self.lengths  # from the position by age to the row
+        return np.asarray(np.arange(self.lengths.sum()) + np.repeat(offsets, self.lengths))
 
     def check_addable(self, data: Trajectories) -> None:
         for name in ("observations", "actions"):
@@ -106,10 +125,8 @@ class Store:
                 )
         if not data.transitions.any():
             raise DataError("none of the added trajectories can be replayed: single steps without a successor")
-        if self.capacity is not None and data.lengths.max() > self.capacity:
-            raise DataError(
-                f"a trajectory of {data.lengths.max():,} rows does not fit into a capacity of {self.capacity:,}"
-            )
+        if self.capacity is not None:
+            check_fits(data, self.capacity)
 
     def add(self, data: Trajectories) -> tuple[Array, int]:
         """Append trajectories one by one; returns the first row of each, and the number of dropped ones.
@@ -118,7 +135,6 @@ class Store:
         """
         if not self._owned:
             self._resize(self.capacity or max(1024, 2 * self.rows))
-            self._owned = True
         if self.inner_terminals is None and data.inner_terminals is not None:
             self.inner_terminals = np.zeros(self.rows, dtype=bool)
         begins = np.empty(len(data), np.int64)
@@ -131,20 +147,34 @@ class Store:
             self.rewards[rows] = data.rewards[taken]
             if self.inner_terminals is not None:
                 self.inner_terminals[rows] = False if data.inner_terminals is None else data.inner_terminals[taken]
+            if self._owners is not None:
+                self._owners[rows] = self.first + len(self)
             self._append(data, index, begin)
             self._head = begin + int(length)
-        self._owners = None
         self._fingerprint = None
         return begins, self.first - before
 
-    def _resize(self, rows: int) -> None:
+    def place(self, starts: Array, first: int, head: int, rows: int) -> None:
+        """Move the loaded trajectories to where they were in a store with space for so many rows."""
+        self._columns["starts"] = Column(starts)
+        self.starts, self.first, self._head, self._owned = starts, first, head, True
+        held = self._held_rows()
         for name in ("observations", "actions", "rewards", "inner_terminals"):
             old = getattr(self, name)
-            if old is None:
-                continue
-            new = np.zeros((rows, *old.shape[1:]), old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
+            if old is not None:
+                new = np.zeros((rows, *old.shape[1:]), old.dtype)
+                new[held] = old
+                setattr(self, name, new)
+        self._fingerprint = None
+
+    def _resize(self, rows: int) -> None:
+        for name in ("rewards", "inner_terminals", "_owners"):
+            if getattr(self, name) is not None:
+                setattr(self, name, resized(getattr(self, name), rows))
+        for name in ("observations", "actions"):
+            old = getattr(self, name)
+            setattr(self, name, resized(old, rows) if self._owned else Rows(old, rows - len(old)))
+        self._owned = True
 
     def _make_room(self, length: int) -> int:
         """The first of `length` consecutive free rows, after dropping the trajectories that occupy them."""
@@ -154,19 +184,62 @@ class Store:
                 self._resize(max(2 * self.rows, begin + length))
             else:
                 begin = 0
-        in_the_way = (self.starts < begin + length) & (self.starts + self.lengths > begin)
-        if in_the_way.any():
-            self._drop(1 + int(np.flatnonzero(in_the_way)[-1]))
+                if isinstance(self.observations, Rows):
+                    self.observations, self.actions = self.observations.joined(), self.actions.joined()
+        if self.capacity is not None:
+            self._drop(self._in_the_way(begin, begin + length))
         return begin
 
+    def _in_the_way(self, begin: int, end: int) -> int:
+        """How many of the oldest trajectories must go, so that no row from `begin` to `end` is in use."""
+        count = 0
+        for index in range(len(self)):
+            start = self.starts[index]
+            if start < end and start + self.lengths[index] > begin:
+                count = index + 1
+            elif begin or start < self._head:  # at a new lap, the end of the last one is older than what is in the way
+                break
+        return count
+
     def _drop(self, count: int) -> None:
-        for name in ("starts", "lengths", "transitions", "terminated", "finals"):
-            setattr(self, name, getattr(self, name)[count:])
+        for name, column in self._columns.items():
+            column.drop(count)
+            setattr(self, name, column.view)
         self.first += count
 
     def _append(self, data: Trajectories, index: int, begin: int) -> None:
-        self.starts = np.append(self.starts, begin)
-        self.lengths = np.append(self.lengths, data.lengths[index])
-        self.transitions = np.append(self.transitions, data.transitions[index])
-        self.terminated = np.append(self.terminated, data.terminated[index])
-        self.finals = np.concatenate([self.finals, data.final_observations[index : index + 1]])
+        ends = (data.lengths[index], data.transitions[index], data.terminated[index], data.final_observations[index])
+        for name, value in zip(PER_TRAJECTORY, (begin, *ends), strict=True):
+            self._columns[name].append(np.asarray(value)[None])
+            setattr(self, name, self._columns[name].view)
+
+
+def growing_store(data: Trajectories, capacity: int | None) -> Store:
+    """A store with all rows in arrays of its own, where most rows will be added."""
+    store = Store(data, capacity)
+    store.place(store.starts, 0, store.rows, capacity or max(1024, 2 * store.rows))
+    return store
+
+
+def load_store(state: Mapping[str, Any], capacity: int | None) -> Store:
+    """The store of a memory's state with data."""
+    if int(state["data.capacity"]) != (capacity or 0):
+        saved = int(state["data.capacity"]) or None
+        raise UsageError(f"the state was saved with capacity {saved}, this memory has {capacity}")
+    store = Store(
+        Trajectories(
+            **{name: state[f"data.{name}"] for name in ("observations", "actions", "rewards", "lengths", "terminated")},
+            final_observations=state["data.finals"],
+            final_known=np.asarray(state["data.transitions"]) == np.asarray(state["data.lengths"]),
+            inner_terminals=state.get("data.inner_terminals"),
+        )
+    )
+    store.capacity, store._fingerprint = capacity, str(state["data"])
+    if state["data.grown"]:
+        store.place(np.array(state["data.starts"]), *(int(state[f"data.{name}"]) for name in ("first", "head", "rows")))
+    return store
+
+
+def check_fits(data: Trajectories, capacity: int) -> None:
+    if data.lengths.max() > capacity:
+        raise DataError(f"a trajectory of {data.lengths.max():,} rows does not fit into a capacity of {capacity:,}")

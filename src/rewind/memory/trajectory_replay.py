@@ -1,5 +1,6 @@
 """Trajectory Replay and Prioritized Trajectory Replay: sections 4 and 5 of the paper."""
 
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ from rewind.data import Trajectories, load
 from rewind.data.catalogue import known_label
 from rewind.errors import DataError, UsageError, unknown_name, warn
 from rewind.memory.batch import Plan
+from rewind.memory.growing import Column, resized
 from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REUSE, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
-from rewind.memory.ranks import Ranked, average_ranks, rank, rank_weights
+from rewind.memory.ranks import SMALLEST_WEIGHT, Ranked, average_ranks, rank, rank_weights
 from rewind.memory.recording import Recording, load_recording, make_recording, record_plan, recording_state
 from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
@@ -56,9 +58,11 @@ class TrajectoryReplay(Replay):
         self.reuse = reuse
         self.stagger = bool(stagger)
         self._metric: Priority | None = None
-        self._values: Array = np.empty(0)  # (trajectories,) the values they are ranked by
+        self._values: Array  # (trajectories,) the values they are ranked by
+        self._records: Array  # (trajectories, 4) see Pool
+        self._hold(np.empty(0), np.empty((0, 4), np.int64))
+        self._given: Array | None = None  # the priorities of trajectories that are being added
         self._ranked: Ranked | None = None  # the last ranking
-        self._records: Array = np.empty((0, 4), np.int64)  # see Pool
         self._pool: Pool | None = None  # None: ranks have changed since it was made
         self._epoch = 1
         self._slots: Slots | None = None
@@ -68,22 +72,28 @@ class TrajectoryReplay(Replay):
     # Data
 
     def _prepare(self, data: Trajectories, store: Store) -> None:
-        auto = isinstance(self.priority, str) and self.priority == "auto"
+        auto = self._named and self.priority == "auto"
         choice = choose(data, known_label(data.name)) if auto else None
-        name = choice.priority if choice else self.priority
-        metric = PRIORITIES.get(name) if isinstance(name, str) else None
-        values = self._initial_values(data, metric)
+        given = None if self._given is None else self._given[: len(data)]
+        values = self._initial_values(data, self._metric_of(choice), given)
         if len(data) > 1:  # raises an error if alpha is too large
             rank_weights(average_ranks(values), self.alpha)
         if choice:
             warn(str(choice))
-        self._values, self._ranked = values, None
-        self.choice, self._metric = choice, metric
-        self._records = make_records(store.starts, store.transitions)
-        self._pool = None
-        self._epoch = 1
-        self._slots = self._recording = None
-        self._fed_step = 0
+        self._begin(choice, values, store)
+
+    def _metric_of(self, choice: Choice | None) -> Priority | None:
+        return PRIORITIES.get(choice.priority if choice else str(self.priority)) if self._named else None
+
+    def _begin(self, choice: Choice | None, values: Array, store: Store) -> None:
+        self.choice, self._metric = choice, self._metric_of(choice)
+        self._hold(values, make_records(store.starts, store.transitions))
+        self._ranked = self._pool = self._slots = self._recording = None
+        self._epoch, self._fed_step = 1, 0
+
+    def _hold(self, values: Array, records: Array) -> None:
+        self._columns = Column(values), Column(records)
+        self._values, self._records = values, records
 
     @property
     def _named(self) -> bool:
@@ -103,31 +113,37 @@ class TrajectoryReplay(Replay):
         return values.copy()
 
     def add(self, episodes: Any, priorities: Any = None) -> None:
-        """Add finished trajectories while training; with a capacity, the oldest are dropped.
-
-        A slot whose trajectory is dropped starts another one, so its next row is `fresh`.
+        """Add finished trajectories while training, or one episode; with a capacity, the oldest are dropped.
+        A slot whose trajectory is dropped starts another one, so its next row is `fresh`. An empty memory starts with
+        the added trajectories; "auto" then chooses by them.
 
         priorities: one number per trajectory, if the memory's priority is an array
         """
-        data = load(episodes)
         if not self._named and priorities is None:
             raise UsageError("this memory ranks by an array: add(episodes, priorities=...) needs one number for each")
-        values = self._initial_values(data, self._metric, priorities)
-        # Raises an error if alpha is too large, before anything changes.
-        rank_weights(average_ranks(np.append(self._values, values)), self.alpha)
-        _, dropped = self._add(data)
+        data = load(episodes)
+        self._given = None if self._named else self._initial_values(data, None, priorities)
+        try:
+            super().add(data)
+        finally:
+            self._given = None
+
+    def _add(self, data: Trajectories, store: Store) -> None:
+        values = self._initial_values(data, self._metric, None if self._given is None else self._given[-len(data) :])
+        count = len(self._values) + len(values)
+        if count**-self.alpha < SMALLEST_WEIGHT:  # ranks may be less: this raises an error before anything changes
+            rank_weights(average_ranks(np.append(self._values, values)), self.alpha)
+        begins, dropped = store.add(data)
         self._forget_pool()
-        self._values = np.append(self._values, values)[dropped:]
-        old = self._records[dropped:]
-        self._records = make_records(self.store.starts, self.store.transitions)
-        self._records[: len(old)] = old
+        for column, more in zip(self._columns, (values, make_records(begins, data.transitions)), strict=True):
+            column.append(more)
+            column.drop(dropped)
+        self._values, self._records = (column.view for column in self._columns)
         if self._slots is not None and dropped:
             self._slots.trajectory[:] = np.maximum(self._slots.trajectory - dropped, -1)
             self._slots.left[self._slots.trajectory < 0] = 0
-        if self._recording is not None:
-            values_now = np.zeros(self.store.rows, np.float32)
-            values_now[: len(self._recording.values)] = self._recording.values
-            self._recording = self._recording._replace(values=values_now)
+        if self._recording is not None and len(self._recording.values) < store.rows:
+            self._recording = self._recording._replace(values=resized(self._recording.values, store.rows))
 
     # Drawing
 
@@ -257,17 +273,25 @@ class TrajectoryReplay(Replay):
             state |= recording_state(self._recording, self.store)
         return state
 
+    def _data_state(self) -> State:
+        choice = {} if self.choice is None else asdict(self.choice)
+        return self.store.state() | {f"choice.{name}": value for name, value in choice.items()}
+
+    def _prepare_loaded(self, state: State, store: Store) -> None:
+        auto = self._named and self.priority == "auto"
+        saved = {field.name: state[f"data.choice.{field.name}"] for field in fields(Choice)} if auto else None
+        self._begin(Choice(**saved) if saved else None, np.array(state["values"]), store)
+
     def _load_state(self, state: State) -> None:
         values = np.array(state["values"])
         if values.shape != (len(self.store),):
             raise ValueError(f"values has shape {values.shape}; expected ({len(self.store)},)")
-        self._values = values
+        self._hold(values, self._records)
         self._epoch = int(state["epoch"])
         self._records[:, LAST_EPOCH] = state["last_epoch"]
         self._records[:, HELD] = 0
         self._fed_step = int(state["fed_step"])
-        self._pool = None
-        self._slots = self._recording = None
+        self._pool = self._slots = self._recording = None
         if state["batch_size"]:
             self._slots = Slots(**{name: np.array(state[f"slots.{name}"]) for name in Slots._fields})
             np.add.at(self._records[:, HELD], self._slots.trajectory[self._slots.trajectory >= 0], 1)

@@ -6,9 +6,10 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
-from rewind.data import Trajectories, load
+from rewind.data import Trajectories
 from rewind.errors import UsageError
 from rewind.memory.batch import Plan
+from rewind.memory.growing import resized
 from rewind.memory.replay import Replay, State, check_playable
 from rewind.memory.store import Store
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaves, set_leaves
@@ -59,18 +60,24 @@ class UniformReplay(Replay):
         self._ends: Array = np.empty(0, np.int64)  # (trajectories,) number of transitions up to the end
         self._guide: Array = np.empty(0, np.int32)
         self._offsets: Array = np.empty(0, np.int64)  # (trajectories,) from a transition's number to its row
+        self._current = False  # whether these three are those of the store
 
-    def _prepare(self, data: Any, store: Store) -> None:
+    def _prepare(self, data: Trajectories, store: Store) -> None:
+        self._prepare_draws(store)
+
+    def _prepare_draws(self, store: Store) -> None:
         self._ends = np.cumsum(store.transitions)
         self._guide = make_guide(self._ends)
         self._offsets = store.starts - self._ends + store.transitions
+        self._current = True
 
-    def add(self, episodes: Any) -> None:
-        """Add finished trajectories while training; with a capacity, the oldest are dropped."""
-        super().add(episodes)
-        self._prepare(None, self.store)
+    def _add(self, data: Trajectories, store: Store) -> None:
+        store.add(data)
+        self._current = False  # many trajectories may be added before the next draw
 
     def _fill(self, plan: Plan, store: Store) -> None:
+        if not self._current:
+            self._prepare_draws(store)
         check_playable(self._ends[-1:])
         uniforms = self._stream.take(plan.indices.size).reshape(plan.indices.shape)
         draw(uniforms, self._ends, self._guide, self._offsets, plan.indices, plan.trajectories)
@@ -111,18 +118,20 @@ class PrioritizedReplay(Replay):
     def _leaves(self) -> Array:
         return self._tree[len(self._tree) // 2 :]
 
-    def add(self, episodes: Any) -> None:
-        """Add finished trajectories while training; with a capacity, the oldest are dropped."""
-        data = load(episodes)
-        begins, _ = self._add(data)
-        store = self.store
-        weights = np.zeros(store.rows)
-        old = self._leaves[: store.rows]
-        weights[: len(old)] = old
-        for begin, length in zip(begins, data.lengths, strict=True):
-            weights[begin : begin + length] = self._largest**self.alpha
-        self._tree = empty_tree(store.rows)
-        fill_tree(self._tree, np.where(self._playable_rows(store), weights, 0.0))
+    def _add(self, data: Trajectories, store: Store) -> None:
+        starts, lengths, rows = store.starts, store.lengths, store.rows
+        begins, dropped = store.add(data)
+        if store.rows > rows:
+            leaves = self._leaves
+            self._tree = empty_tree(store.rows)
+            fill_tree(self._tree, resized(leaves[:rows], store.rows))
+        self._set_rows(starts[:dropped], lengths[:dropped], 0.0)
+        held = slice(max(0, dropped - len(starts)), None)
+        self._set_rows(begins[held], data.transitions[held], self._largest**self.alpha)
+
+    def _set_rows(self, starts: Array, lengths: Array, weight: float) -> None:
+        rows = np.concatenate([np.arange(a, a + n) for a, n in zip(starts, lengths, strict=True)] or [starts])
+        set_leaves(self._tree, rows, np.full(len(rows), weight))
 
     def probabilities(self) -> Array:
         """(rows,) eq. 1; 0 for a step without a successor."""
