@@ -46,6 +46,17 @@ def warn(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
+def one_line(error: BaseException) -> str:
+    """The message of another library's error, its kind where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def naming(path: object, error: Exception) -> DataError:
+    """The error of a file, with its name in front."""
+    message = one_line(error)
+    return DataError(message if message.startswith(str(path)) else f"{path}: {message}")
+
+
 def require(module: str, extra: str) -> ModuleType:
     """Import `module`, or raise an error that names the extra to install."""
     try:

@@ -2,10 +2,11 @@
 
 import errno
 import json
+import math
 import os
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.errors import DataError, UsageError, require
+from rewind.errors import DataError, UsageError, one_line, require
+
+SMALL = 1 << 26  # bytes of arrays that any file may declare
+MOST_GROWTH = 2000  # bytes of arrays per byte of a file; deflate reaches 1032
 
 
 @contextmanager
@@ -29,18 +33,66 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """The arrays of an `.npz` file, without unpickling. Raises an error that names the file if it is damaged."""
-    path = Path(path)
+def check_file(path: Path, declared: int = 0) -> None:
+    """Check that this is a file, and not one that waits for a writer; and that it can hold what it declares.
+
+    declared: bytes of its arrays. Memory is allocated by this number before the content is read
+    """
     if not path.exists():
         raise DataError(f"no file {path}")
-    if not path.is_file() or not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is not a readable .npz file: not an archive, or cut off")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
-        raise DataError(f"{path} is not a readable .npz file: {error}") from error
+    if not path.is_file():
+        raise DataError(f"{path} is not a regular file")
+    if declared > max(SMALL, MOST_GROWTH * path.stat().st_size):
+        raise DataError(f"{path} declares {declared:,} bytes of arrays in a file of {path.stat().st_size:,} bytes")
+
+
+class Npz(Mapping[str, Array]):
+    """The arrays of an `.npz` file, each read when it is asked for, without unpickling."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        check_file(self.path)
+        if not zipfile.is_zipfile(self.path):
+            raise DataError(f"{self.path} is not a readable .npz file: not an archive, or cut off")
+        with self._open() as archive:
+            self._names = list(archive.files)
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        try:
+            with np.load(self.path, allow_pickle=False) as archive:
+                yield archive
+        except DataError:
+            raise
+        except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
+            raise DataError(f"{self.path} is not a readable .npz file: {one_line(error)}") from error
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._names:
+            raise KeyError(name)
+        with self._open() as archive:
+            names = archive.zip.namelist()
+            member = archive.zip.getinfo(name if name in names else f"{name}.npy")
+            check_file(self.path, member.file_size)
+            with archive.zip.open(member) as file:
+                old = np.lib.format.read_magic(file) == (1, 0)
+                read_header = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read_header(file)
+                if file.tell() + math.prod(shape) * dtype.itemsize != member.file_size and not dtype.hasobject:
+                    raise ValueError(f"{name} declares {dtype}{shape}, but has {member.file_size:,} bytes")
+            array: Array = archive[name]
+            return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
+    """All arrays of an `.npz` file. Raises an error that names the file if it is damaged."""
+    return dict(Npz(path))
 
 
 @contextmanager
@@ -76,7 +128,9 @@ def write_json(path: str | os.PathLike[str], figures: Any) -> None:
 
 def read_json(path: str | os.PathLike[str]) -> Any:
     """Read a JSON file; an error names the file."""
+    if Path(path).exists():
+        check_file(Path(path))
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is damaged (invalid JSON): {error}") from error

@@ -10,7 +10,6 @@ A policy is a folder:
     action = max_action * tanh(x @ weight_n + bias_n)
 """
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.errors import DataError, UsageError
-from rewind.files import read_npz, whole_file, write_json
+from rewind.errors import DataError, UsageError, naming, one_line
+from rewind.files import Npz, read_json, whole_file, write_json
 
 FORMAT = "rewind policy 1"
 KIND = "tanh mlp"
@@ -51,9 +50,9 @@ class Policy:
         for name in ("weights", "biases"):
             layers = tuple(np.asarray(array, np.float32) for array in getattr(self, name))
             object.__setattr__(self, name, layers)
-        sizes = [len(self.mean), *(weight.shape[-1] for weight in self.weights)]
+        sizes = [self.mean.size, *(bias.size for bias in self.biases)]
         fits = [weight.shape for weight in self.weights] == list(pairwise(sizes))
-        fits &= [bias.shape for bias in self.biases] == [(size,) for size in sizes[1:]]
+        fits &= all(array.ndim == 1 for array in (self.mean, *self.biases))
         if not self.weights or not fits or self.scale.shape != self.mean.shape:
             shapes = [array.shape for array in (self.mean, self.scale, *self.weights, *self.biases)]
             raise DataError(f"the layers of this policy do not fit each other: {shapes}")
@@ -134,17 +133,18 @@ def load_policy(folder: str | os.PathLike[str]) -> Policy:
     folder = Path(folder)
     about = _read_about(folder)
     try:
-        arrays = read_npz(folder / "policy.npz")
+        arrays = Npz(folder / "policy.npz")
         layers = layers_in(arrays, len(about["hidden"]) + 1)
-        return Policy(*layers, arrays["mean"], arrays["scale"], float(about["max_action"]), about["provenance"])
-    except (ValueError, KeyError) as error:
-        raise DataError(f"the policy in {folder} is incomplete or damaged: {error}") from error
+        provenance = dict(about["provenance"])
+        return Policy(*layers, arrays["mean"], arrays["scale"], float(about["max_action"]), provenance)
+    except (ValueError, KeyError, TypeError, OverflowError, MemoryError) as error:
+        raise DataError(f"the policy in {folder} is incomplete or damaged: {one_line(error)}") from error
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
     path = folder / "policy.json"
     try:
-        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        about: dict[str, Any] = read_json(path)
     except FileNotFoundError:
         inside = sorted(str(path.parent) for path in folder.glob("policies/*/policy.json"))
         hint = ": expected a folder with policy.json and policy.npz, such as runs/hopper/policies/000"
@@ -152,7 +152,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
             hint = f"; there are {len(inside)} inside it, the first is {inside[0]}"
         raise DataError(f"no policy in {folder}{hint}") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        raise naming(path, error) from error
     if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("kind") != KIND:
         raise DataError(f"{path} is not a policy of a known format: expected {FORMAT!r}, {KIND!r}")
     return about

@@ -167,3 +167,14 @@ def test_minari_says_what_a_set_is_evaluated_on(tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     save_minari(from_d4rl(flat_log([4], [True])), "where-v0", environment="Pendulum-v1")
     assert load_minari("where-v0").notes["environment"] == "Pendulum-v1"
+
+
+def test_hdf5_of_the_first_edition_has_its_header_in_an_attribute(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    data = from_d4rl(flat_log([4], [True]), "old")
+    save_hdf5(data, tmp_path / "x.hdf5")
+    with h5py.File(tmp_path / "x.hdf5", "a") as file:
+        file["rewind"].attrs["header"] = file["rewind/header"][:].tobytes().decode()
+        del file["rewind/header"]
+    back = load(tmp_path / "x.hdf5")
+    assert (back.name, back.notes) == (data.name, data.notes)

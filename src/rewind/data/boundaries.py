@@ -227,7 +227,7 @@ def read_flags(data: Mapping[str, Any], rows: int, last: Array | None = None) ->
 
 def _flags(data: Mapping[str, Any], names: tuple[str, ...], rows: int, last: Array | None) -> Array | None:
     """The flags under one of these names; under two of them only if they are equal."""
-    columns = {name: flag_array(name, data[name]) for name in names if data.get(name) is not None}
+    columns = {name: flag_array(name, value) for name in names if (value := data.get(name)) is not None}
     for name, column in columns.items():
         if last is not None and (column.shape or (1,)) == last.shape:
             columns[name] = np.zeros(rows, bool)

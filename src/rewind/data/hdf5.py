@@ -5,8 +5,9 @@ columns (`infos`, `metadata`) are not read. `save_hdf5` adds a group `rewind`, w
 columns cannot hold: lengths, the observations after the last steps, name and notes.
 """
 
-import json
+import math
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.boundaries import FLAGS, Boundaries, from_d4rl, missing_columns
-from rewind.data.trajectories import CHUNK_ROWS, Trajectories, flag_array
-from rewind.errors import DataError, require
-from rewind.files import whole_file
+from rewind.data.header import header_text, read_header, verified
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_lengths, flag_array
+from rewind.errors import DataError, naming, one_line, require
+from rewind.files import check_file, whole_file
 
 COLUMNS = ("observations", "actions", "rewards", "terminals")
 GROUP = "rewind"
+PARTS = ("lengths", "final_observations", "final_known")  # of the group
 
 
 def load_hdf5(
@@ -35,30 +38,73 @@ def load_hdf5(
         back with its own trajectories
     """
     path = Path(path)
-    if not path.exists():
-        raise DataError(f"no file {path}")
+    check_file(path)
     h5py = require("h5py", "hdf5")
+    own = boundaries is None and merge_fragments is None
     try:
         with h5py.File(path, "r") as file:
-            columns = {key: _column(file, key) for key in (*COLUMNS[:3], *FLAGS, "lengths") if key in file}
-            if missing := [key for key in COLUMNS[:3] if key not in columns]:
+            sources = _sources(file, (*COLUMNS[:3], *FLAGS, "lengths", "next_observations"))
+            if missing := [key for key in COLUMNS[:3] if key not in sources]:
                 raise missing_columns(missing, file)
-            if GROUP in file and boundaries is None and merge_fragments is None:
-                return _as_written(file[GROUP], columns)
-            if "next_observations" in file:
-                columns["next_observations"] = file["next_observations"]
+            _check_rows(sources)
+            successors = sources.pop("next_observations", None)
+            group = file[GROUP] if own and _has(file, GROUP) else None
+            extra = {} if group is None else _sources(group, (*PARTS, "header"))
+            check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
+            columns = {key: _column(source) for key, source in sources.items()}
+            if group is not None:
+                return _as_written(columns, {key: _column(source) for key, source in extra.items()}, group.attrs)
+            if successors is not None:
+                check_file(path, _allocated(successors))
+                columns["next_observations"] = successors
             return from_d4rl(columns, name or path.stem, boundaries=boundaries, merge_fragments=bool(merge_fragments))
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-    except (OSError, RuntimeError, KeyError) as error:  # raised by h5py for a file it cannot read
-        raise DataError(f"{path} is not a readable HDF5 file (cut, damaged, or another format): {error}") from error
+        raise naming(path, error) from error
+    except Exception as error:  # h5py raises many kinds of errors for damaged bytes
+        raise DataError(
+            f"{path} is not a readable HDF5 file (cut, damaged, or another format): {one_line(error)}"
+        ) from error
 
 
-def _column(file: Any, key: str) -> Array:
+def _has(group: Any, key: str) -> bool:
+    """Whether the file itself holds this. A link is an error: it may lead to another file."""
+    if key not in list(group):
+        return False
+    h5l = require("h5py", "hdf5").h5l
+    if group.id.links.get_info(key.encode()).type != h5l.TYPE_HARD:
+        raise DataError(f"{key} is a link; expected the data in this file")
+    return True
+
+
+def _sources(group: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """The columns of these names as they stand in the file: nothing is read."""
+    sources = {key: group[key] for key in keys if _has(group, key)}
+    for key, source in sources.items():
+        if not getattr(source, "shape", None):
+            raise DataError(f"{key} is not an array; expected one entry per step")
+        if source.dtype.kind not in "biuf":
+            raise DataError(f"{key} has dtype {source.dtype}; expected floats, integers or booleans")
+        if source.external or source.is_virtual:
+            raise DataError(f"{key} is stored in another file; expected the data in this file")
+    return sources
+
+
+def _check_rows(sources: Mapping[str, Any]) -> None:
+    """Before anything is allocated."""
+    rows = sources["rewards"].shape[0]
+    for key, source in sources.items():
+        per_trajectory = "lengths" in sources and key in (*FLAGS, "lengths")
+        if source.shape[0] != rows and not (per_trajectory and source.shape[0] < rows):
+            raise DataError(f"{key} has {source.shape[0]:,} rows, but rewards has {rows:,}")
+
+
+def _allocated(source: Any) -> int:
+    """Bytes of the column, or of one of its chunks if those are larger: HDF5 reads a chunk as a whole."""
+    return int(max(math.prod(source.shape), math.prod(source.chunks or ())) * source.dtype.itemsize)
+
+
+def _column(source: Any) -> Array:
     """One column, converted to float32 while it is read: doubles are never held in memory."""
-    source = file[key]
-    if not hasattr(source, "shape") or not source.shape:
-        raise DataError(f"{key} is not an array; expected one entry per step")
     dtype = np.dtype(np.float32) if source.dtype.kind == "f" else source.dtype
     column = np.empty(source.shape, dtype)
     if column.size:
@@ -66,25 +112,21 @@ def _column(file: Any, key: str) -> Array:
     return column
 
 
-def _as_written(group: Any, columns: dict[str, Array]) -> Trajectories:
-    lengths = group["lengths"][:]
+def _as_written(columns: dict[str, Array], parts: dict[str, Array], attributes: Mapping[str, Any]) -> Trajectories:
+    if missing := [key for key in PARTS if key not in parts]:
+        raise missing_columns([f"{GROUP}/{key}" for key in missing], parts)
+    if "terminals" not in columns:
+        raise missing_columns(["terminals"], columns)
+    lengths = check_lengths(parts["lengths"], len(columns["rewards"]))
     last = np.cumsum(lengths) - 1
     terminals = flag_array("terminals", columns["terminals"])
-    if len(terminals) != len(columns["rewards"]) or lengths.sum() != len(terminals):
-        raise DataError(f"the lengths add up to {lengths.sum():,} rows, but there are {len(terminals):,} terminals")
     terminated = terminals[last]
     terminals[last] = False
-    return Trajectories(
-        observations=columns["observations"],
-        actions=columns["actions"],
-        rewards=columns["rewards"],
-        lengths=lengths,
-        terminated=terminated,
-        final_observations=group["final_observations"][:],
-        final_known=group["final_known"][:],
-        inner_terminals=terminals,
-        **json.loads(group.attrs["header"]),
-    )
+    flat: dict[str, Any] = {key: columns[key] for key in COLUMNS[:3]} | {key: parts[key] for key in PARTS}
+    # An attribute in files of the first edition
+    text = parts["header"].tobytes().decode() if "header" in parts else attributes["header"]
+    header = read_header(text, None)
+    return verified(Trajectories(**flat, **header, terminated=terminated, inner_terminals=terminals))
 
 
 def save_hdf5(
@@ -112,9 +154,10 @@ def save_hdf5(
         if next_observations or (next_observations is None and not unknown):
             _write_successors(file, data)
         group = file.create_group(GROUP)
-        for key in ("lengths", "final_observations", "final_known"):
+        for key in PARTS:
             group[key] = getattr(data, key)
-        group.attrs["header"] = json.dumps({"name": data.name, "notes": data.notes})
+        # Bytes, because libhdf5 does not return from a damaged string of variable length
+        group["header"] = np.frombuffer(header_text(data).encode(), np.uint8)
 
 
 def _write_successors(file: Any, data: Trajectories) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.episodes import check_keys, flatten
 from rewind.data.trajectories import Trajectories, flag_array, storage_array
-from rewind.errors import DataError, MissingExtra, UsageError, require, warn
+from rewind.errors import DataError, RewindError, UsageError, naming, one_line, require, warn
+from rewind.files import check_file
 
 
 def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
@@ -21,15 +22,21 @@ def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | Non
     dataset: a `MinariDataset`, or the id or the folder of one on this machine
     keys: for dict observations, the keys to concatenate, in this order
     """
-    source = _open(dataset)
-    spaces = getattr(source.observation_space, "spaces", None)
-    if spaces is not None and not isinstance(spaces, dict):
-        raise DataError(f"{source.id}: observations are {type(source.observation_space).__name__}s; expected arrays")
+    place = getattr(dataset, "id", dataset)
     try:
+        source = _open(dataset)
+        spaces = getattr(source.observation_space, "spaces", None)
+        place = source.id
+        if spaces is not None and not isinstance(spaces, dict):
+            raise DataError(f"observations are {type(source.observation_space).__name__}s; expected arrays")
         check_keys(keys, None if spaces is None else list(spaces))
         return _read(source, keys, name or source.id)
     except DataError as error:
-        raise DataError(f"{source.id}: {error}") from error
+        raise naming(place, error) from error
+    except RewindError:
+        raise
+    except Exception as error:  # Minari and h5py raise many kinds of errors
+        raise DataError(f"{place} cannot be read as a Minari data set: {one_line(error)}") from error
 
 
 def is_minari(dataset: Any) -> bool:
@@ -41,23 +48,21 @@ def _open(dataset: Any) -> Any:
     if is_minari(dataset):
         return dataset
     path = Path(dataset)
-    if path.is_dir():
-        folder = path if (path / "metadata.json").is_file() else path / "data"
-        if not (folder / "metadata.json").is_file():
-            raise DataError(f"the folder {path} is not a Minari data set: it has no data/metadata.json")
-        try:
-            return require("minari", "minari").MinariDataset(folder)
-        except MissingExtra:
-            raise
-        except Exception as error:  # Minari raises many kinds of errors
-            raise DataError(f"{path} cannot be read as a Minari data set: {error!r}") from error
-    try:
-        return require("minari", "minari").load_dataset(str(dataset))
-    except (FileNotFoundError, ValueError) as error:
-        raise DataError(
-            f"no file or Minari data set '{dataset}' on this machine; to download one of Minari's: "
-            f"minari download {dataset}"
-        ) from error
+    if not path.is_dir():
+        require("minari", "minari")
+        path = Path(require("minari.storage.datasets_root_dir", "minari").get_dataset_path(str(dataset)))
+        if not path.is_dir():
+            raise DataError(
+                f"no file or Minari data set '{dataset}' on this machine; to download one of Minari's: "
+                f"minari download {dataset}"
+            )
+    folder = path if (path / "metadata.json").is_file() else path / "data"
+    if not (folder / "metadata.json").is_file():
+        raise DataError(f"the folder {path} is not a Minari data set: it has no data/metadata.json")
+    for file in folder.iterdir():
+        if not file.is_dir():
+            check_file(file)
+    return require("minari", "minari").MinariDataset(folder)
 
 
 def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:

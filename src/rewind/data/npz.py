@@ -1,18 +1,17 @@
 """Trajectories from and to `.npz` files, without pickling."""
 
-import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.boundaries import FLAGS, Boundaries, from_d4rl, missing_columns
+from rewind.data.header import header_text, read_header, verified
 from rewind.data.trajectories import FIELDS, Trajectories
-from rewind.errors import DataError, UsageError
-from rewind.files import read_npz, whole_file
+from rewind.errors import DataError, UsageError, naming
+from rewind.files import Npz, whole_file
 
 
 def load_npz(
@@ -22,11 +21,11 @@ def load_npz(
 
     boundaries, merge_fragments: see `from_d4rl`; for a file with flags only
     """
-    data = read_npz(path)
+    data = Npz(path)
     try:
-        return _from_arrays(data, Path(path).stem, boundaries, merge_fragments)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        return _from_arrays(data, data.path.stem, boundaries, merge_fragments)
+    except (DataError, MemoryError) as error:
+        raise naming(path, error) from error
 
 
 def _from_arrays(
@@ -46,19 +45,9 @@ def _from_arrays(
         raise DataError(
             f"{', '.join(extra)} beside final_observations and terminated, which say the same: leave it out"
         )
-    try:
-        header = json.loads(str(data["header"])) if "header" in data else {}
-    except json.JSONDecodeError as error:
-        raise DataError(f"its header is damaged: {error}") from error
-    trajectories = Trajectories(
-        **{key: data[key] for key in FIELDS},
-        name=header.get("name", name),
-        notes=header.get("notes", {}),
-        inner_terminals=data.get("inner_terminals"),
-    )
-    if "digest" in trajectories.notes and trajectories.notes["digest"] != trajectories.digest:
-        raise DataError("altered or damaged: its arrays do not match the recorded digest; make the file again")
-    return trajectories
+    arrays: dict[str, Any] = {key: data[key] for key in FIELDS}
+    header = read_header(data.get("header", "{}"), name)
+    return verified(Trajectories(**arrays, **header, inner_terminals=data.get("inner_terminals")))
 
 
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
@@ -67,10 +56,6 @@ def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:
     If the notes contain a digest, it is compared with the arrays when the file is read. The digest of other data
     (which this data was made from) is left out.
     """
-    notes = dict(trajectories.notes)
-    if "digest" in notes and notes["digest"] != trajectories.digest:
-        del notes["digest"]
-    header = np.array(json.dumps({"name": trajectories.name, "notes": notes}))
-    arrays: dict[str, Any] = {"header": header, **trajectories.arrays()}
+    arrays: dict[str, Any] = {"header": np.array(header_text(trajectories)), **trajectories.arrays()}
     with whole_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **arrays)
