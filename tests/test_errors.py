@@ -56,3 +56,31 @@ def test_a_damaged_file_of_figures_is_named(tmp_path):
     (tmp_path / "figures.json").write_text("{")
     with pytest.raises(DataError, match=r"figures\.json is damaged"):
         read_json(tmp_path / "figures.json")
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "3", '{"config": {}}', '{"config": {"runs": [3]}}', '{"config": []}'])
+def test_a_folder_whose_configuration_is_none_is_one_line(tmp_path, content):
+    pytest.importorskip("jax")
+    from rewind.training.session import prepare_folder
+
+    (tmp_path / "group-0").mkdir()
+    (tmp_path / "config.json").write_text(content)
+    with pytest.raises(DataError, match=r"is damaged: it is not the configuration of a training") as raised:
+        prepare_folder(tmp_path, {"runs": []}, {}, resume=True)
+    assert "\n" not in str(raised.value) and (tmp_path / "config.json").read_text() == content
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe{}\n", b"{}\n", b"[]\n"])
+def test_damaged_logs_are_one_line(tmp_path, line):
+    pytest.importorskip("jax")
+    from rewind.evaluation.rows import read_jsonl
+    from rewind.report.train_folder import read_metrics
+    from rewind.training.log import JsonLines
+
+    log = tmp_path / "group-0" / "metrics.jsonl"
+    log.parent.mkdir()
+    log.write_bytes(line)
+    for read in (lambda: JsonLines(log.parent, 10, 1), lambda: read_metrics(tmp_path), lambda: read_jsonl(log)):
+        with pytest.raises(DataError, match=r"metrics\.jsonl") as raised:
+            read()
+        assert "\n" not in str(raised.value) and log.read_bytes() == line

@@ -134,3 +134,12 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is damaged (invalid JSON): {error}") from error
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a log; an error names the file."""
+    check_file(path)
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is damaged (not UTF-8): {error}") from error

@@ -16,14 +16,14 @@ from rewind.evaluation import evaluation_steps
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
 from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
 from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_scores
-from rewind.files import read_json, write_json
+from rewind.files import write_json
 from rewind.report.train_folder import ROWS
 from rewind.training import Options, Trained, engine_run, train
 from rewind.training.determinism import make_deterministic
 from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import Evaluate, GroupEvaluator
 from rewind.training.policies import save_policies
-from rewind.training.session import find_device
+from rewind.training.session import find_device, read_config
 
 POINTS = 20  # of the curve, by default
 
@@ -103,7 +103,7 @@ def _evaluate_every(command: TrainOptions, out: Path) -> int:
     """As asked; or as before, where training goes on; or for so many points."""
     asked, begun = command.evaluation.evaluate_every, out / "config.json"
     if asked is None and command.output.resume and begun.exists():
-        asked = read_json(begun)["config"]["evaluate_every"]
+        asked = read_config(begun).get("evaluate_every")
     return max(1, command.agent.steps // POINTS) if asked is None else asked
 
 

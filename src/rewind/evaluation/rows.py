@@ -10,7 +10,7 @@ from typing import Any
 
 from rewind.errors import DataError
 from rewind.evaluation.diagnose import DIAGNOSED
-from rewind.files import whole_file
+from rewind.files import read_lines, whole_file
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK, RunSpec, group_name, with_new_names
 
 Row = dict[str, Any]
@@ -132,7 +132,7 @@ def write_jsonl(path: Path, rows: Sequence[Row]) -> Path:
 
 def read_jsonl(path: Path) -> list[Row]:
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_lines(path), 1):
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:

@@ -10,6 +10,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.errors import DataError
 from rewind.evaluation.rows import Row, by_run, read_jsonl
+from rewind.files import read_lines
 
 ROWS = "rows.jsonl"
 BOOKKEEPING = {"run", "name", "step", "alive", "planning_delay"}
@@ -72,7 +73,7 @@ def read_metrics(folder: Path) -> dict[int, Curves]:
 
 def _records(folder: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(folder.glob("group-*/metrics.jsonl")):
-        for place, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for place, line in enumerate(read_lines(path), 1):
             try:
                 record = json.loads(line)
                 yield {"run": record["run"], "step": record["step"], **record}

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from rewind.errors import require
-from rewind.files import whole_file
+from rewind.errors import DataError, require
+from rewind.files import read_lines, whole_file
 
 Record = dict[str, Any]  # "run", "name", "step", and numbers
 
@@ -46,10 +46,13 @@ class JsonLines:
         if not self.path.exists():
             return []
         records = []
-        for line in self.path.read_text(encoding="utf-8").splitlines():
+        for line in read_lines(self.path):
             with suppress(json.JSONDecodeError):  # cut off in the middle of a line
                 records.append(json.loads(line))
-        return [record for record in records if record["step"] <= until]
+        try:
+            return [record for record in records if record["step"] <= until]
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{self.path} has a line that is not one of metrics: {error!r}") from error
 
     def write(self, records: Sequence[Record]) -> bool:
         try:

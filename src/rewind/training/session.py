@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 
-from rewind.errors import UsageError, require
+from rewind.errors import DataError, UsageError, require
 from rewind.files import read_json, write_json
 from rewind.training.checkpoint import differences
 from rewind.training.options import CannotResume, Options
@@ -69,6 +69,19 @@ def check_options(options: Options) -> None:
                 raise UsageError(f"metrics for {package} are kept in a folder too: out=...")
 
 
+def read_config(path: Path) -> dict[str, Any]:
+    """The configuration that a training was begun with."""
+    content = read_json(path)
+    try:
+        config: dict[str, Any] = content["config"]
+        for run in config["runs"]:
+            if "alpha" in run["sampler"]:  # as the first edition called it
+                run["sampler"]["rank_exponent"] = run["sampler"].pop("alpha")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is damaged: it is not the configuration of a training") from error
+    return config
+
+
 def prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> None:
     """A new folder gets the configuration; an old one must have the same, and is only touched to resume.
 
@@ -80,10 +93,7 @@ def prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any
     if not path.exists() or not any(out.glob("group-*")):
         write_json(path, {"config": config, **about})
         return
-    saved = read_json(path)["config"]
-    for run in saved["runs"]:
-        if "alpha" in run["sampler"]:  # as the first edition called it
-            run["sampler"]["rank_exponent"] = run["sampler"].pop("alpha")
+    saved = read_config(path)
     changed = list(differences(saved, json.loads(json.dumps(config))))
     if changed:
         more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
