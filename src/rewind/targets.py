@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import detached_copy, from_numpy, namespace, to_numpy
+from rewind.arrays import array_state, detached_copy, from_numpy, namespace, plain_state, to_numpy
 from rewind.errors import UsageError
 
 BOUNDS = ("low", "high")
@@ -157,10 +157,11 @@ class WeightedTarget:
             state["carry"] = to_numpy(self._carry)
             state["trajectories"] = np.array(self._trajectories)
             state["timesteps"] = np.array(self._timesteps)
-        return state
+        return plain_state(state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from a saved state."""
+        state = array_state(state)
         for name in ("discount", "beta", *BOUNDS):
             if state.get(name) != getattr(self, name):
                 raise UsageError(

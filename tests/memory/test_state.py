@@ -1,13 +1,14 @@
 """A saved state continues with exactly the same batches."""
 
 import io
+import json
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError
+from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError, WeightedTarget
 from tests.helpers import make, ragged_lengths
 
 FACTORIES = {
@@ -68,6 +69,55 @@ def test_a_loaded_state_continues_exactly(factory, lengths, batch_size, before, 
         feed(other, second)
 
 
+def through_torch(state):
+    torch = pytest.importorskip("torch")
+    file = io.BytesIO()
+    torch.save({"memory": state}, file)
+    file.seek(0)
+    return torch.load(file, weights_only=True)["memory"]
+
+
+def through_npz(state):
+    """Without a word about types: `np.load` returns arrays for numbers and strings too."""
+    file = io.BytesIO()
+    np.savez(file, **state)
+    file.seek(0)
+    return np.load(file, allow_pickle=False)
+
+
+def through_json(state):
+    return json.loads(json.dumps(state))
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("through", [through_torch, through_npz, through_json])
+@pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES)
+def test_states_pass_through_torch_npz_and_json(factory, through, large, monkeypatch):
+    if large:
+        if through is through_json:
+            pytest.skip("JSON takes small states only")
+        monkeypatch.setattr("rewind.arrays.LISTED", 3)  # every other array as bytes
+    data = make([4, 2, 5, 3])
+    memory, target = factory(1), WeightedTarget(0.9, 0.5)
+    memory.load_offline_dataset(data)
+    for _ in range(3):
+        target(memory.sample(2), np.ones(2, np.float32))
+        memory.update_uncertainty([1.0, 2.0])
+    state = memory.state_dict(data=True)
+    plain = (str, int, float, bool, list, bytearray)
+    assert all(type(value) in plain for value in {**state, **target.state_dict()}.values())
+    other, other_target = factory(5), WeightedTarget(0.9, 0.5)
+    other.load_state_dict(through(state))  # into an empty memory
+    other.load_state_dict(through(memory.state_dict()))
+    other.load_state_dict(memory.snapshot())  # as states were before
+    other_target.load_state_dict(through(target.state_dict()))
+    for _ in range(9):
+        first, second = memory.sample(2), other.sample(2)
+        assert np.array_equal(first.observations, second.observations)
+        ones = np.ones(2, np.float32)
+        assert np.array_equal(target(first, ones), other_target(second, ones))
+
+
 def test_saving_does_not_disturb_the_memory():
     data = make([4, 2, 5, 3])
     saved, plain = TrajectoryReplay("lower_mean_unc", seed=0), TrajectoryReplay("lower_mean_unc", seed=0)
@@ -87,7 +137,7 @@ def test_the_state_is_small_open_sweeps_and_one_value_per_trajectory():
     memory.load_offline_dataset(data)
     for _ in range(4):
         feed(memory, memory.plan(100, 64))
-    size = sum(np.asarray(value).nbytes for value in memory.state_dict().values())
+    size = sum(np.asarray(value).nbytes for value in memory.snapshot().values())
     assert size < 64 * 500 * 4 + 2000 * 16 + 64 * 100  # open rows, trajectories, slots
     assert size < data.nbytes / 100
 

@@ -104,7 +104,7 @@ class TrajectorySampler(samplers.Sampler):
         """Tensors, numbers and strings, without the data, which the storage saves."""
         if not self._current:
             return dict(self._saved or {})
-        state = {"memory": _as_torch(self.memory.state_dict()), "oldest": self._oldest}
+        state = {"memory": _as_torch(self.memory.snapshot()), "oldest": self._oldest}
         return state if self._rows is None else {**state, "rows": self._rows.clone()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

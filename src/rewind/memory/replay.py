@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, to_numpy
+from rewind.arrays import Array, array_state, plain_state, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, warn
 from rewind.memory.batch import Batch, Plan, empty_plan
@@ -147,10 +147,14 @@ class Replay(ABC):
     # State
 
     def state_dict(self, data: bool = False) -> State:
-        """The state after the last planned row: NumPy arrays, numbers and strings.
+        """The state after the last planned row, for `torch.save`, `np.savez` or, where it is small, JSON.
 
         data: include what is held, so that an empty memory can load the state
         """
+        return plain_state(self.snapshot(data))
+
+    def snapshot(self, data: bool = False) -> State:
+        """The same state with NumPy arrays."""
         held = self._data_state() if data else {}
         return {
             **{f"data.{key}": value for key, value in held.items()},
@@ -169,11 +173,17 @@ class Replay(ABC):
 
         The data must be the same too, unless the state has it: it then replaces what this memory holds.
         """
-        if isinstance(state, Mapping) and "data.lengths" in state:
+        if not isinstance(state, Mapping):
+            raise UsageError(f"the state is a {type(state).__name__}; expected what state_dict() returned")
+        try:
+            state = array_state(state)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
+        if "data.lengths" in state:
             self._load_with_data(state)
             return
         self._check_state(state)
-        before, last = self.state_dict(), self._last
+        before, last = self.snapshot(), self._last
         try:
             self._restore(state)
         except (KeyError, TypeError, ValueError, IndexError) as error:
@@ -213,8 +223,6 @@ class Replay(ABC):
         return {**arrays, "first_step": self._last.first_step}
 
     def _check_state(self, state: State) -> None:
-        if not isinstance(state, Mapping):
-            raise UsageError(f"the state is a {type(state).__name__}; expected what state_dict() returned")
         if state.get("version") != STATE_VERSION or state.get("kind") != type(self).__name__:
             raise UsageError(
                 f"this is the state of a {state.get('kind')} (version {state.get('version')}); "

@@ -137,7 +137,7 @@ class Planner:
         list(self._pool.map(share, range(self._threads)))
 
     def state(self) -> list[dict[str, Any]]:
-        return list(self._pool.map(lambda memory: memory.state_dict(), self.memories))
+        return list(self._pool.map(lambda memory: memory.snapshot(), self.memories))
 
     def load_state(self, states: Sequence[dict[str, Any]]) -> None:
         for memory, state in zip(self.memories, states, strict=True):
