@@ -41,9 +41,6 @@ class _NoBar:
     def update(self, steps: int) -> None:
         self.n += steps
 
-    def set_postfix_str(self, text: str) -> None:
-        pass
-
     def write(self, text: str) -> None:
         print(text, file=sys.stderr)
 

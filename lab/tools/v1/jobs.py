@@ -11,7 +11,7 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from rewind.rebuilt.likeness import PUBLISHED
+from rewind_lab.behaviour.likeness import PUBLISHED
 
 folder, runs, steps, sets, chunks = sys.argv[1:6]
 gains, noises, width = [*sys.argv[6:9], *("1", "0.2", "32")[len(sys.argv[6:9]) :]]

@@ -25,10 +25,10 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 
 from rewind.rebuilt.collect import play  # noqa: E402
-from rewind.rebuilt.likeness import evaluation_goals, fragment_sums, walker_sums  # noqa: E402
 from rewind.rebuilt.players import AntPlayer  # noqa: E402
 from rewind.rebuilt.policy import BehaviourPolicy, load_behaviour  # noqa: E402
 from rewind.rebuilt.recipes import find_recipe  # noqa: E402
+from rewind_lab.behaviour.likeness import evaluation_goals, fragment_sums, walker_sums  # noqa: E402
 
 DWELLS = (0, 1, 2, 4, 8, 15, 30, 60, 120, 250, None)
 GOALS = 32

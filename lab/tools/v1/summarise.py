@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rewind.files import write_json
-from rewind.rebuilt.likeness import PUBLISHED, distance, fragments_per_million, walker_figures
+from rewind_lab.behaviour.likeness import PUBLISHED, distance, fragments_per_million, walker_figures
 
 COUNTED = ("episodes", "rows", "reached", "steps", "back", "ended_on_back", "saturated", "square", "mean")
 ENDINGS = ("episodes", "rows", "rewarded", "ended_rewarded", "met")

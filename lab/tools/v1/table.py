@@ -11,7 +11,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from rewind.rebuilt.likeness import PUBLISHED, distance, walker_figures
+from rewind_lab.behaviour.likeness import PUBLISHED, distance, walker_figures
 
 KNOBS = {"run": 0, "gain": 1, "spread": 0, "noise": 0.2}
 COUNTED = ("episodes", "rows", "reached", "steps", "back", "ended_on_back", "saturated", "square", "mean")

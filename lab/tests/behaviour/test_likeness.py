@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from rewind.rebuilt.collect import Episodes, relabelled
-from rewind.rebuilt.likeness import (
+from rewind.rebuilt.recipes import find_recipe
+from rewind.rebuilt.summary import flag_fragments
+from rewind_lab.behaviour.likeness import (
     PUBLISHED,
     distance,
     evaluation_goals,
@@ -17,8 +19,6 @@ from rewind.rebuilt.likeness import (
     walker_figures,
     walker_sums,
 )
-from rewind.rebuilt.recipes import find_recipe
-from rewind.rebuilt.summary import flag_fragments
 
 
 def wandering(lengths: list[int], seed: int = 0) -> Episodes:
