@@ -52,9 +52,9 @@ def one_line(error: BaseException) -> str:
 
 
 def naming(path: object, error: Exception) -> DataError:
-    """The error of a file, with its name in front."""
+    """The error of a file, with its name in front where the message does not have it."""
     message = one_line(error)
-    return DataError(message if message.startswith(str(path)) else f"{path}: {message}")
+    return DataError(message if str(path) in message else f"{path}: {message}")
 
 
 def require(module: str, extra: str) -> ModuleType:

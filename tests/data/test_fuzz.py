@@ -74,7 +74,7 @@ def test_npz(tmp_path, columns):
     for save in (np.savez, np.savez_compressed):
         save(path, **columns)
         assert outcome(lambda: load(path))
-        for content in mutations(path.read_bytes(), rng, 300):
+        for content in mutations(path.read_bytes(), rng, 200):
             path.write_bytes(content)
             outcome(lambda: load(path))
 

@@ -16,27 +16,22 @@ targets are the same under every rule. Merged rows keep their terminals (`inner_
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.data.flags import read_flags
 from rewind.data.trajectories import (
     CHUNK_ROWS,
     Trajectories,
     check_finite,
     check_lengths,
-    flag_array,
     storage_array,
 )
 from rewind.errors import DataError, unknown_name
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
-# A flag per step under any of these names: D4RL's first, then Gymnasium's
-TERMINALS = ("terminals", "terminations", "terminated")
-TIMEOUTS = ("timeouts", "truncations", "truncated")
-FLAGS = (*TERMINALS, *TIMEOUTS, "dones")
 
 # Detection of jumps from the size of steps
 FEWEST_STEPS = 1_000  # with fewer steps, there are too few large ones to estimate the limit
@@ -55,7 +50,7 @@ def from_d4rl(
 ) -> Trajectories:
     """Trajectories from a D4RL-style dict: observations, actions, rewards, terminals, timeouts[, next_observations].
 
-    Flags have any of the names in `TERMINALS` and `TIMEOUTS`. `dones` needs one of the two beside it.
+    Flags have any of the names in `rewind.data.flags`. `dones` needs one of the two beside it.
 
     boundaries: "flags" by default. Data with `lengths`, one per trajectory, needs none; its flags may then be one per
         trajectory too, and without any all its trajectories were cut
@@ -201,45 +196,6 @@ def missing_columns(missing: list[str], present: Iterable[object]) -> DataError:
         hint = ": terminals are True where an episode really ended (all False if none did), timeouts where it was cut"
     columns = ", ".join(sorted(map(str, present))) or "nothing"
     return DataError(f"missing {', '.join(missing)}; the data has: {columns}{hint}")
-
-
-def read_flags(data: Mapping[str, Any], rows: int, last: Array | None = None) -> tuple[Array | None, Array | None]:
-    """Terminals and time-outs, each (rows,), under any of their names; None where the data has none.
-
-    last: the last row of each trajectory, where flags may be one per trajectory
-    """
-    terminals, timeouts, dones = (_flags(data, names, rows, last) for names in (TERMINALS, TIMEOUTS, ("dones",)))
-    if dones is None:
-        return terminals, timeouts
-    if terminals is not None:
-        timeouts = dones & ~terminals if timeouts is None else timeouts
-    elif timeouts is not None:
-        terminals = dones & ~timeouts
-    else:
-        raise DataError(
-            "'dones' does not tell terminals from time-outs: add 'timeouts', True where an episode was only cut "
-            "(all False if every done is a terminal)"
-        )
-    if (unexplained := dones & ~(terminals | timeouts)).any():
-        raise DataError(f"'dones' is True at row {np.argmax(unexplained)}, which is neither a terminal nor a time-out")
-    return terminals, timeouts
-
-
-def _flags(data: Mapping[str, Any], names: tuple[str, ...], rows: int, last: Array | None) -> Array | None:
-    """The flags under one of these names; under two of them only if they are equal."""
-    columns = {name: flag_array(name, value) for name in names if (value := data.get(name)) is not None}
-    for name, column in columns.items():
-        if last is not None and (column.shape or (1,)) == last.shape:
-            columns[name] = np.zeros(rows, bool)
-            columns[name][last] = column
-        elif column.shape in ((rows,), (rows, 1)):
-            columns[name] = column.reshape(rows)
-        else:
-            raise DataError(f"{name} has shape {column.shape}; expected ({rows},), one flag per row")
-    for one, other in pairwise(columns):
-        if not np.array_equal(columns[one], columns[other]):
-            raise DataError(f"'{one}' and '{other}' mean the same, but differ: leave one out")
-    return next(iter(columns.values()), None)
 
 
 def _chained(observations: Array, successors: Any) -> Array:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import FLAGS, read_flags
-from rewind.data.trajectories import Trajectories, flag_array, single_flag, storage_array
+from rewind.data.flags import FLAGS, flag_array, read_flags, single_flag
+from rewind.data.trajectories import Trajectories, storage_array
 from rewind.errors import DataError, UsageError
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import FLAGS, Boundaries, from_d4rl, missing_columns
+from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
+from rewind.data.flags import FLAGS, flag_array
 from rewind.data.header import header_text, read_header, verified
-from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_lengths, flag_array
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_lengths
 from rewind.errors import DataError, naming, one_line, require
 from rewind.files import check_file, whole_file
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.episodes import check_keys, flatten
-from rewind.data.trajectories import Trajectories, flag_array, storage_array
+from rewind.data.flags import flag_array
+from rewind.data.trajectories import Trajectories, storage_array
 from rewind.errors import DataError, RewindError, UsageError, naming, one_line, require, warn
 from rewind.files import check_file
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import FLAGS, Boundaries, from_d4rl, missing_columns
+from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
+from rewind.data.flags import FLAGS
 from rewind.data.header import header_text, read_header, verified
 from rewind.data.trajectories import FIELDS, Trajectories
 from rewind.errors import DataError, UsageError, naming

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array, frozen
+from rewind.data.flags import flag_array
 from rewind.errors import DataError
 
 CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it
@@ -225,28 +226,6 @@ def storage_array(name: str, value: object, always_float: bool = False) -> Array
     return np.ascontiguousarray(array)
 
 
-def flag_array(name: str, value: object) -> Array:
-    """`value` as booleans; anything but True, False, 1 and 0 is an error: "False" and NaN would count as True."""
-    flags = np.asarray(value)
-    if flags.dtype == bool:
-        return flags
-    if flags.dtype.kind not in "iuf":
-        raise DataError(f"{name} has dtype {flags.dtype}; expected booleans, or 0 and 1")
-    wrong = (flags != 0) & (flags != 1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(f"{name} is {flags.flat[row]} at row {row}; expected 0 or 1")
-    return flags.astype(bool)
-
-
-def single_flag(name: str, value: object) -> bool:
-    """One flag, checked in the same way."""
-    flags = np.asarray(value)
-    if flags.size != 1:
-        raise DataError(f"{name} has shape {flags.shape}; expected a single flag")
-    return bool(flag_array(name, flags).item())
-
-
 def check_lengths(value: object, rows: int) -> Array:
     """Lengths as int64. They must be positive integers whose sum is the number of rows."""
     lengths = np.asarray(value)
@@ -273,8 +252,7 @@ def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> Non
     ):
         for name in names:
             if arrays[name].shape[:1] != (count,):
-                entries = f"{len(arrays[name]):,} entries" if arrays[name].ndim else "a single value"
-                raise DataError(f"{name} has {entries}; expected {count:,}, one for each of the {unit}")
+                raise DataError(f"{name} has shape {arrays[name].shape}; expected {count:,} {unit}")
     for name in ("rewards", "terminated", "final_known"):
         if arrays[name].ndim != 1:
             raise DataError(f"{name} has shape {arrays[name].shape}; expected one number per entry")
