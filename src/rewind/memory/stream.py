@@ -1,5 +1,7 @@
 """The random numbers of a memory: one stream that does not depend on the size of requests."""
 
+from __future__ import annotations  # NumPy loads its random module when it is used
+
 from typing import Any
 
 import numpy as np
