@@ -11,7 +11,10 @@ BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
 STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 CONSTRAINTS ?= constraints/integrations.txt
 
-.PHONY: help demo test test-long test-integrations test-ray lint types contracts bench wheel pictures reproduction clean
+# Processes that test, a file at a time
+WORKERS ?= 2
+
+.PHONY: help demo test test-long test-chaos test-integrations test-ray lint types contracts bench wheel pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,22 +31,25 @@ demo: $(STAMP)  ## the main job in minutes: data, training, scores, curves and l
 	$(BIN)/rewind demo --out demo
 
 test: $(STAMP)  ## all tests but the long ones
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadfile
 
 test-long: $(STAMP)  ## the long ones: minutes
-	$(BIN)/python -m pytest -m long
+	JAX_DISABLE_MOST_OPTIMIZATIONS=false $(BIN)/python -m pytest -m long
+
+test-chaos: $(STAMP)  ## trainings killed, interrupted, short of disk, damaged; the table of docs/robustness.md: minutes
+	$(BIN)/python lab/tools/chaos --into docs/robustness.md
 
 $(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV_INTEGRATIONS)
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --upgrade pip
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) torch
-	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,train,torchrl,d3rlpy]' \
-	  tyro cpprb tianshou flashbax 'pytest>=8' 'hypothesis>=6.100'
+	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,torchrl,d3rlpy]' \
+	  jax equinox optax tyro cpprb tianshou flashbax 'pytest>=8' 'hypothesis>=6.100'
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --no-deps -e lab  # its simulators and d3rlpy want different Gymnasiums
 	@touch $@
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
-	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
+	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
 	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'
@@ -73,6 +79,8 @@ reproduction: $(STAMP)  ## the pages of the docs that are written from lab/resul
 	$(BIN)/rewind paper report --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
 	  --into docs/reproduction.md docs/tables.md
 	$(BIN)/rewind paper beside
+	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
+	  --definitions lab/src/rewind_lab/paper/evidence.toml
 
 wheel: $(STAMP)  ## both distributions, in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./lab

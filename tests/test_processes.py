@@ -94,3 +94,15 @@ def test_several_work_side_by_side_and_end_at_once_when_they_are_closed(program)
         begin = time.monotonic()
         late = [processes.submit(echo(60)) for _ in range(3)]
     assert time.monotonic() - begin < 10 and late[2].cancelled()
+
+
+def test_a_file_in_the_working_directory_stands_in_for_no_module_of_python(program, tmp_path, monkeypatch):
+    """NumPy imports `secrets`. Modules that Python does not have are found there, as in this process."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "secrets.py").write_text("raise SystemExit('a secrets.py in the working directory ran')")
+    (here / "in_the_folder.py").write_text("from echo_program import *")
+    monkeypatch.chdir(here)
+    assert Process(program).ask(echo())["process"]
+    monkeypatch.syspath_prepend("")
+    assert Process("in_the_folder").ask(echo())["process"]

@@ -1,3 +1,3 @@
 """The lab's tests have the fixtures of the library's."""
 
-from tests.conftest import beside, quick_compilation  # noqa: F401
+from tests.conftest import beside  # noqa: F401

@@ -17,8 +17,6 @@ from tests.training.small import DATA
 from rewind.data import save_npz
 from rewind.training.engine import Source, make_normaliser
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 @pytest.fixture
 def tool():

@@ -14,6 +14,7 @@ set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
 export REWIND_DATA=$scratch/data JAX_COMPILATION_CACHE_DIR=$scratch/compiled
+results=${RESULTS:-lab/results/evidence} # what has been trained before
 nearly=900000 # steps of a stage after which the next begins
 least=60      # seconds that are worth a start
 
@@ -54,7 +55,8 @@ run_stages() { # ENDS STAGES: what `begin` leaves in the background
       echo "no time is left for stage $number"
       break
     fi
-    mkdir -p "$folder" && cp lab/results/paper/finished.json "$folder/"
+    mkdir -p "$folder"
+    if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
     python3 -m rewind_lab paper run --out "$folder" --budget ${left}s --jsonl "$folder/rows.jsonl" \
       "${options[@]}" > "$folder/log" 2>&1 < /dev/null &
     pid=$!

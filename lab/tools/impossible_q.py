@@ -34,7 +34,7 @@ def impossible(group, at=0):
 
 def changes(group, at=0):
     """(rows,) how far a state is from the one before it in its trajectory, in standard deviations; 0 at starts."""
-    data, normaliser, _ = group.sources[at]
+    data, normaliser, *_ = group.sources[at]
     states = normaliser(data.observations)
     result = np.linalg.norm(np.diff(states, axis=0, prepend=states[:1]), axis=1)
     result[data.starts] = 0.0

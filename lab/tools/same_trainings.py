@@ -152,7 +152,7 @@ def read_training(folder: Path) -> dict[str, dict[str, Any]]:
             record = json.loads(line)
             own = runs.setdefault(record.get("name", "all runs"), {})
             for field, value in record.items():
-                if field not in ("run", "name", "step") and not any(word in field for word in TIMING):
+                if field not in ("run", "name", "step", "check") and not any(word in field for word in TIMING):
                     own[f"step {record['step']} {field}"] = value
     return runs
 

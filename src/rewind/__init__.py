@@ -4,12 +4,13 @@ from rewind.data import Trajectories, load
 from rewind.errors import DataError, MissingExtra, RewindError, UsageError
 from rewind.memory import Batch, Plan, PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.policy import Policy, load_policy
-from rewind.targets import WeightedTarget, target_bounds, weighted_target
+from rewind.targets import LambdaWindow, WeightedTarget, lambda_window, target_bounds, weighted_target
 from rewind.version import __version__ as __version__
 
 __all__ = [
     "Batch",
     "DataError",
+    "LambdaWindow",
     "MissingExtra",
     "Plan",
     "Policy",
@@ -20,6 +21,7 @@ __all__ = [
     "UniformReplay",
     "UsageError",
     "WeightedTarget",
+    "lambda_window",
     "load",
     "load_policy",
     "target_bounds",

@@ -5,8 +5,9 @@ compiler may choose. `REWIND_NUMBA=0` disables Numba.
 """
 
 import importlib
+import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Literal, TypeVar, cast
 
@@ -68,4 +69,17 @@ def _compile(function: Function, inline: Literal["never", "always"]) -> Function
     import numba
 
     wrapped: Any = numba.njit(cache=True, nogil=True, error_model="numpy", inline=inline)(function)
+    with suppress(AttributeError, OSError):  # by itself, Numba's cache is out of date only when this file has changed
+        wrapped._cache._cache_file._source_stamp = (numba.__version__, "\0".join(_sources(function)))
     return cast(Function, wrapped)
+
+
+def _sources(function: Callable[..., Any]) -> Iterator[str]:
+    """All that is compiled into a function: its source, those of the functions it calls, the constants it reads."""
+    yield inspect.getsource(function)
+    for name in function.__code__.co_names:
+        value: Any = function.__globals__.get(name)
+        if hasattr(value, "py_func"):
+            yield from _sources(value.py_func)
+        elif isinstance(value, (int, float, str, tuple)):
+            yield f"{name} = {value!r}"

@@ -2,10 +2,14 @@
 
 import difflib
 import importlib
+import json
 import sys
 import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from types import ModuleType
+
+LIBRARY = "rewind-rl"  # as pip calls it
 
 
 class RewindError(Exception):
@@ -51,24 +55,57 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def printable(text: str) -> str:
+    """Text for a terminal: a control character in a name that a file brought is shown, not obeyed."""
+    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
+
+
 def naming(path: object, error: Exception) -> DataError:
     """The error of a file, with its name in front where the message does not have it."""
     message = one_line(error)
     return DataError(message if str(path) in message else f"{path}: {message}")
 
 
-def require(module: str, extra: str) -> ModuleType:
+def require(module: str, extra: str, distribution: str = LIBRARY) -> ModuleType:
     """Import `module`, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise missing_extra(module, extra) from error
+        raise missing_extra(module, extra, distribution) from error
 
 
-def missing_extra(module: str, extra: str) -> MissingExtra:
-    """The error for a package that is not installed, with the extra that brings it."""
-    package = module.split(".")[0]
-    return MissingExtra(f"this needs the package '{package}', which is not installed: pip install 'rewind-rl[{extra}]'")
+def missing_extra(module: str, extra: str, distribution: str = LIBRARY) -> MissingExtra:
+    """The error for a package that is not installed, with the command that installs it."""
+    package, command = module.split(".")[0], install_command(distribution, extra)
+    return MissingExtra(f"this needs the package '{package}', which is not installed: {command}")
+
+
+def install_command(distribution: str, extra: str = "") -> str:
+    """How to install a distribution of ours with an extra, from where it, or the library beside it, came from."""
+    import shlex  # these two are needed for an error alone
+    from urllib.parse import unquote, urlsplit
+
+    extras = f"[{extra}]" if extra else ""
+    url, editable = _origin(distribution)
+    if not url and (beside := _origin(LIBRARY))[0]:  # the lab, from the same checkout or folder of wheels
+        url, editable = beside[0].replace("rewind_rl-", "rewind_lab-"), beside[1]
+        url += "" if url.endswith(".whl") else "/lab"
+        url = url if Path(unquote(urlsplit(url).path)).exists() else ""
+    if editable and url:
+        return f"pip install -e {shlex.quote(unquote(urlsplit(url).path) + extras)}"
+    name = f"{distribution}{extras}"
+    return f"pip install {shlex.quote(f'{name} @ {url}' if url else name)}"
+
+
+def _origin(distribution: str) -> tuple[str, bool]:
+    """The address that pip installed it from, empty where that was a package index; and whether it is editable."""
+    from importlib import metadata  # slow to import
+
+    try:
+        about = json.loads(metadata.distribution(distribution).read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        about = {}
+    return about.get("url", ""), about.get("dir_info", {}).get("editable", False)
 
 
 def unknown_name(what: str, name: object, known: Iterable[str], where: str | None = None) -> UsageError:

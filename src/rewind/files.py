@@ -1,6 +1,7 @@
 """Write files atomically, one process at a time; read and write JSON; read `.npz` files."""
 
 import errno
+import hashlib
 import json
 import math
 import os
@@ -16,21 +17,43 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError, one_line, require
 
+FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a full disk, and of one's share of it
 SMALL = 1 << 26  # bytes of arrays that any file may declare
 MOST_GROWTH = 2000  # bytes of arrays per byte of a file; deflate reaches 1032
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path to write to. It is renamed to `path` on success and removed on failure."""
+    """A temporary path to write to. It is renamed to `path` on success and removed on failure.
+
+    It is on the disk before it gets its name: a machine that loses power has the old file or the new one.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary
+        sync(temporary)
         temporary.replace(path)
+        sync(path.parent)
+    except OSError as error:
+        if error.errno is not None and error.filename is None:  # what cannot be written has no name of its own
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    folder = path.is_dir()
+    if folder and os.name == "nt":  # folders cannot be opened there
+        return
+    descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def check_file(path: Path, declared: int = 0) -> None:
@@ -118,6 +141,10 @@ def only_one(target: Path, busy: str = "") -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def file_digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
 def write_json(path: str | os.PathLike[str], figures: Any) -> None:

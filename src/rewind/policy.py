@@ -3,13 +3,17 @@
 A policy is a folder:
 
     policy.npz     weight_0 (observation, hidden), bias_0 (hidden,), weight_1 ...; mean, scale (observation,)
-    policy.json    the format, sizes, max_action, and how it was trained
+    policy.json    the format, sizes, action_low and action_high (action,), how it was trained, a digest of all that
 
     x = (observation - mean) / scale
     x = relu(x @ weight_i + bias_i)                        for all layers but the last
-    action = max_action * tanh(x @ weight_n + bias_n)
+    action = (action_low + action_high) / 2 + (action_high - action_low) / 2 * tanh(x @ weight_n + bias_n)
+
+A policy of discrete actions (kind "argmax mlp") returns argmax(x @ weight_n + bias_n).
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +25,10 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError, naming, one_line
-from rewind.files import Npz, read_json, whole_file, write_json
+from rewind.files import read_json, read_npz, whole_file, write_json
 
 FORMAT = "rewind policy 1"
-KIND = "tanh mlp"
+KIND, DISCRETE = "tanh mlp", "argmax mlp"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,15 +38,19 @@ class Policy:
     weights: each (in, out)
     biases: each (out,)
     mean, scale: (observation,) subtracted from observations, and divided by
+    action_low, action_high: (action,) bounds of the actions, or one number for all
     provenance: how it was trained
+    discrete: its actions are whole numbers from 0 to action_size - 1
     """
 
     weights: Sequence[Array]
     biases: Sequence[Array]
     mean: Array
     scale: Array
-    max_action: float = 1.0
+    action_low: Any = -1.0
+    action_high: Any = 1.0
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    discrete: bool = False
 
     def __post_init__(self) -> None:
         for name in ("mean", "scale"):
@@ -56,6 +64,13 @@ class Policy:
         if not self.weights or not fits or self.scale.shape != self.mean.shape:
             shapes = [array.shape for array in (self.mean, self.scale, *self.weights, *self.biases)]
             raise DataError(f"the layers of this policy do not fit each other: {shapes}")
+        for name in ("action_low", "action_high"):
+            bound = np.asarray(getattr(self, name), np.float32)
+            if bound.shape not in ((), (1,), (self.action_size,)) or not np.isfinite(bound).all():
+                raise DataError(f"{name} is {getattr(self, name)}; expected {self.action_size} finite numbers")
+            object.__setattr__(self, name, np.broadcast_to(bound, self.action_size))
+        if not (self.action_low <= self.action_high).all():
+            raise DataError(f"action_low {self.action_low} is above action_high {self.action_high}")
 
     def __repr__(self) -> str:
         sizes = ", ".join(str(len(bias)) for bias in self.biases[:-1])
@@ -71,20 +86,32 @@ class Policy:
         return len(self.biases[-1])
 
     @property
+    def half_range(self) -> Array:
+        """(action,)"""
+        return np.asarray((self.action_high - self.action_low) / 2)
+
+    @property
+    def middle(self) -> Array:
+        """(action,)"""
+        return np.asarray((self.action_high + self.action_low) / 2)
+
+    @property
     def environment(self) -> str | None:
         """The environment it was evaluated in during training."""
         name: str | None = self.provenance.get("environment")
         return name
 
     def __call__(self, observations: Any) -> Array:
-        """(..., observation) -> (..., action), float32 between -max_action and max_action."""
+        """(..., observation) -> (..., action), float32 between action_low and action_high; or (...), whole numbers."""
         observations = np.asarray(observations)
         if observations.ndim < 1 or observations.shape[-1] != self.observation_size:
             raise UsageError(
                 f"observations have shape {observations.shape}; this policy takes (..., {self.observation_size})"
             )
         x = ((observations - self.mean) / self.scale).astype(np.float32)
-        return tanh_mlp(x, self.weights, self.biases, np.float32(self.max_action))
+        if self.discrete:
+            return np.asarray(mlp(x, self.weights, self.biases).argmax(-1))
+        return tanh_mlp(x, self.weights, self.biases, self.half_range, self.middle)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the two files, and return the folder."""
@@ -95,22 +122,28 @@ class Policy:
             np.savez(temporary, **arrays)
         about = {
             "format": FORMAT,
-            "kind": KIND,
+            "kind": DISCRETE if self.discrete else KIND,
             "observation_size": self.observation_size,
             "action_size": self.action_size,
-            "max_action": float(self.max_action),
+            "action_low": self.action_low.tolist(),
+            "action_high": self.action_high.tolist(),
             "hidden": [len(bias) for bias in self.biases[:-1]],
             "provenance": dict(self.provenance),
         }
-        write_json(folder / "policy.json", about)
+        write_json(folder / "policy.json", {**about, "digest": _digest(about, arrays)})
         return folder
 
 
-def tanh_mlp(x: Array, weights: Sequence[Array], biases: Sequence[Array], max_action: Any) -> Array:
-    """The action of one network, or of several if all arrays have a first axis for them."""
+def mlp(x: Array, weights: Sequence[Array], biases: Sequence[Array]) -> Array:
+    """The output of one network, or of several if all arrays have a first axis for them."""
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         x = np.maximum(x @ weight + bias, 0.0)
-    return np.asarray(max_action * np.tanh(x @ weights[-1] + biases[-1]))
+    return np.asarray(x @ weights[-1] + biases[-1])
+
+
+def tanh_mlp(x: Array, weights: Sequence[Array], biases: Sequence[Array], half_range: Any, middle: Any) -> Array:
+    """The action of one network, or of several if all arrays have a first axis for them."""
+    return np.asarray(half_range * np.tanh(mlp(x, weights, biases)) + middle)
 
 
 def named_layers(weights: Sequence[Array], biases: Sequence[Array]) -> dict[str, Array]:
@@ -133,12 +166,23 @@ def load_policy(folder: str | os.PathLike[str]) -> Policy:
     folder = Path(folder)
     about = _read_about(folder)
     try:
-        arrays = Npz(folder / "policy.npz")
+        arrays = read_npz(folder / "policy.npz")
+        if "digest" in about and about.pop("digest") != _digest(about, arrays):
+            raise DataError("it is not what was saved: its digest is another one")
         layers = layers_in(arrays, len(about["hidden"]) + 1)
-        provenance = dict(about["provenance"])
-        return Policy(*layers, arrays["mean"], arrays["scale"], float(about["max_action"]), provenance)
+        most = float(about.get("max_action", 1.0))  # of the first edition
+        low, high = about.get("action_low", -most), about.get("action_high", most)
+        discrete = about["kind"] == DISCRETE
+        return Policy(*layers, arrays["mean"], arrays["scale"], low, high, dict(about["provenance"]), discrete)
     except (ValueError, KeyError, TypeError, OverflowError, MemoryError) as error:
         raise DataError(f"the policy in {folder} is incomplete or damaged: {one_line(error)}") from error
+
+
+def _digest(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -153,6 +197,6 @@ def _read_about(folder: Path) -> dict[str, Any]:
         raise DataError(f"no policy in {folder}{hint}") from None
     except (OSError, ValueError) as error:
         raise naming(path, error) from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("kind") != KIND:
+    if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("kind") not in (KIND, DISCRETE):
         raise DataError(f"{path} is not a policy of a known format: expected {FORMAT!r}, {KIND!r}")
     return about

@@ -1,7 +1,7 @@
 """Programs of our own that work beside this one: the one executor of processes.
 
 `Process` asks one program and waits for its answer; `Processes` are several that work side by side. The program is a
-module of ours, started with `python -m`, which calls `serve`.
+module of ours, run as a program, which calls `serve`.
 
 They are no forks: each has one thread for its linear algebra whatever this process has, and a script that starts them
 needs no `if __name__ == "__main__"`. A message, either way, is a dict of NumPy arrays (text and numbers become arrays):
@@ -34,6 +34,8 @@ Message = Mapping[str, Any]
 Answer = dict[str, NDArray[Any]]
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+# Not `-m`: a file in the working directory must not stand in for a module of Python, so that it comes last if at all.
+START = "import runpy, sys; sys.path += sys.argv[2:]; runpy.run_module(sys.argv[1], None, '__main__', True)"
 LOOK = 0.1  # seconds between two looks whether whoever waits for an answer still wants it
 
 
@@ -54,7 +56,7 @@ def available_cores() -> int:
 
 
 class Process:
-    """`python -m module`, with the packages that this process has. One thread at a time asks it.
+    """A module run as a program, with the packages that this process has. One thread at a time asks it.
 
     It is started when it is first asked, and again after it has ended. It ends when nobody holds this object any more.
 
@@ -99,9 +101,10 @@ class Process:
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
-        paths = [str(Path(path).resolve()) for path in sys.path]
+        here, paths = str(Path.cwd()), [str(Path(path).resolve()) for path in sys.path]
+        paths, last = [path for path in paths if path != here], [here] if here in paths else []
         process = subprocess.Popen(
-            [sys.executable, "-m", self._module],
+            [sys.executable, "-P", "-c", START, self._module, *last],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(paths)},

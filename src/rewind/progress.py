@@ -1,10 +1,16 @@
-"""Progress bars on stderr. There are none without tqdm, or if stderr is not a terminal."""
+"""Progress bars on stderr. Without tqdm, or if stderr is not a terminal, there are lines instead."""
 
 import importlib
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
+
+from rewind.errors import printable
+from rewind.files import FULL
+
+SOON, LATER = 10.0, 60.0  # seconds to the first line of progress, and from one to the next
 
 Item = TypeVar("Item")
 Progress = Callable[[int, int | None], None]  # (bytes so far, bytes in total if known)
@@ -32,17 +38,30 @@ def progress(items: Iterable[Item], label: str, total: int | None = None) -> Ite
     return bar
 
 
-class _NoBar:
-    """Replaces tqdm where no bar is shown. Messages still go to stderr."""
+class _Lines:
+    """Replaces tqdm where no bar is shown: a line after some seconds, then one every minute.
 
-    def __init__(self, done: int) -> None:
-        self.n = done
+    wanted: False: there are messages only
+    """
+
+    def __init__(self, label: str, total: int, done: int, wanted: bool) -> None:
+        self.n = self._first = done
+        self._label, self._total, self._wanted = label, total, wanted
+        self._begun = time.monotonic()
+        self._due = self._begun + SOON
 
     def update(self, steps: int) -> None:
         self.n += steps
+        now = time.monotonic()
+        if self._wanted and now >= self._due and self.n > self._first:
+            self._due = now + LATER
+            rate = (self.n - self._first) / (now - self._begun)
+            left = (self._total - self.n) / rate / 60
+            done = f"{self.n:,} of {self._total:,} steps"
+            self.write(f"{self._label}: {done}, {rate:,.0f} per second, {left:,.0f} min left")
 
     def write(self, text: str) -> None:
-        print(text, file=sys.stderr)
+        say(text, sys.stderr)
 
     def close(self) -> None:
         pass
@@ -52,7 +71,7 @@ def steps_bar(label: str, total: int, done: int, wanted: bool = True) -> Any:
     """A bar for training, with steps per second and the remaining time. It has the methods of tqdm."""
     tqdm = _tqdm() if wanted else None
     if tqdm is None:
-        return _NoBar(done)
+        return _Lines(label, total, done, wanted)
     return tqdm(desc=label, total=total, initial=done, unit=" steps", unit_scale=True, dynamic_ncols=True)
 
 
@@ -90,11 +109,12 @@ def _tenths(label: str) -> Progress:
     return show
 
 
-def say(text: str) -> None:
-    """Print a line to stdout without breaking a bar on stderr."""
-    tqdm = _tqdm()
-    if tqdm is None:
-        print(text)
-    else:
-        tqdm.write(text)
-    sys.stdout.flush()
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print a line to stdout, or to another file, without breaking a bar on stderr."""
+    file, tqdm = file or sys.stdout, _tqdm()
+    try:
+        print(printable(text), file=file) if tqdm is None else tqdm.write(printable(text), file=file)
+        file.flush()
+    except OSError as error:  # a log on a full disk must not end a training
+        if error.errno not in FULL:
+            raise

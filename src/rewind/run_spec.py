@@ -7,14 +7,17 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from rewind.agents.settings import has_critics, paper_settings
+from rewind.agents.settings import agent_default, has_critics, paper_settings
 from rewind.data.catalogue import known_entry
+from rewind.data.ogbench import ogbench_family, suite_of
 from rewind.memory import PRIORITIES
 
 BLOCK = 1000  # steps planned at once
 DYNAMIC_BLOCK = 100  # where ranks follow the critics: highly ranked trajectories come again within tens of steps
-SHAPES = ("hidden", "ensemble", "period")  # fields of agents that change the compiled program
-VIEW = ("rewards", "normalise_states", "top")  # settings of what a run sees of the data
+SHAPES = ("hidden", "ensemble", "period", "layer_norm", "window")  # fields of agents that change the compiled program
+VIEW = ("rewards", "normalise_states", "top", "action_bounds")  # settings of what a run sees of the data
+# Settings of the memory, which runs without them have by default.
+SAMPLING = {"order": "backward", "weighting": "rank", "weighting_temperature": 1.0}
 # Settings that say how data or evaluations are not what the data set's name stands for.
 AROUND = ("transitions", "data seed", "policy", "episodes", "environment")
 
@@ -24,7 +27,7 @@ class RunSpec:
     """One run. Two that would train alike are equal, see `canonical`.
 
     dataset: a name or path that `rewind.load` takes
-    settings: by name, what is not the paper's: fields of the agent, `bounded`, and those of VIEW and AROUND
+    settings: by name, what is not the paper's: fields of the agent, `bounded`, those of SAMPLING, VIEW and AROUND
     rank_exponent: eq. 5's alpha
     block: steps planned at once; None: the engine's own
     """
@@ -47,13 +50,15 @@ class RunSpec:
     def run(self) -> str:
         """The short digest that names the run in the results. A field that is added or renamed renames no old run."""
         values = {OLD_NAMES.get(name, name): value for name, value in vars(self).items() if value != DEFAULTS[name]}
+        if self.sampler in OLD_SAMPLERS:
+            values["sampler"] = OLD_SAMPLERS[self.sampler]
         return digest([json.dumps(values, sort_keys=True)])
 
     @property
     def program(self) -> tuple[Any, ...]:
         """Runs of one program can be trained together: on one data set, or on several of one suite and one shape."""
         known = known_entry(self.dataset)
-        data = self.dataset if known is None else (known.suite, known.sizes)
+        data: Any = ogbench_family(self.dataset) or self.dataset if known is None else (known.suite, known.sizes)
         values = {**paper_settings(self.algorithm, self.dataset), **dict(self.settings)}
         shapes = tuple(sorted((name, _frozen(name, values[name])) for name in SHAPES if name in values))
         return data, self.algorithm, shapes, self.block, self.batch_size, self.steps, self.episodes
@@ -65,8 +70,7 @@ class RunSpec:
 
     @property
     def suite(self) -> str:
-        known = known_entry(self.dataset)
-        return "other" if known is None else known.suite
+        return suite_of(self.dataset) or "other"
 
     @property
     def label(self) -> str:
@@ -79,6 +83,7 @@ class RunSpec:
 
 
 OLD_NAMES = {"rank_exponent": "exponent"}  # that ids are made of, and older files have
+OLD_SAMPLERS = {"paper": "auto", "auto": "auto, by our runs"}  # likewise: "auto" was what "paper" is
 DEFAULTS = {field.name: field.default for field in fields(RunSpec)}
 
 
@@ -94,16 +99,28 @@ def from_record(record: Mapping[str, Any]) -> RunSpec:
     return RunSpec(**values)
 
 
+OFF = (("bounded", False), ("layer_norm", False), ("window", 1), *SAMPLING.items())
+
+
 def canonical(spec: RunSpec) -> RunSpec:
     """The same run without what makes no difference to it."""
     paper = paper_settings(spec.algorithm, spec.dataset)
-    given = {name: value for name, value in spec.settings if (name, value) != ("bounded", False)}
+    given = {
+        name: value for name, value in spec.settings
+        if (name, value) not in OFF or agent_default(spec.algorithm, name) not in (None, value)
+    }  # fmt: skip
+    if spec.sampler in ("baseline", "tr"):  # nothing is ranked
+        given = {name: value for name, value in given.items() if not name.startswith("weighting")}
+    if spec.sampler == "baseline":
+        given.pop("order", None)
     settings = sorted((name, _frozen(name, value)) for name, value in given.items() if paper.get(name) != value)
     spec = replace(spec, settings=tuple(settings), beta=float(spec.beta), rank_exponent=float(spec.rank_exponent))
     if not has_critics(spec.algorithm):
         spec = replace(spec, beta=1.0)
-    if spec.sampler == "baseline":  # no sweeps: nothing is carried, nothing ranked
-        spec = replace(spec, beta=1.0, reuse="on_finish", rank_exponent=1.0, stagger=False)
+    if spec.sampler == "baseline" and "window" not in given:  # no sweeps: nothing is carried
+        spec = replace(spec, beta=1.0)
+    if spec.sampler == "baseline":
+        spec = replace(spec, reuse="on_finish", rank_exponent=1.0, stagger=False)
     if spec.sampler == "tr":
         spec = replace(spec, rank_exponent=1.0)
     if not spec.dynamic or spec.block == DYNAMIC_BLOCK:
@@ -122,5 +139,5 @@ def digest(parts: Sequence[str]) -> str:
 def _frozen(name: str, value: Any) -> Any:
     """An agent's numbers as floats, so that 50 is 50.0; all else as it is, lists as tuples."""
     if isinstance(value, (list, tuple)):
-        return tuple(value)
-    return value if name in (*SHAPES, *VIEW, *AROUND) else float(value)
+        return tuple(tuple(item) if isinstance(item, list) else item for item in value)
+    return value if name in (*SHAPES, *VIEW, *AROUND, "order", "weighting") else float(value)

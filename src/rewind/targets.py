@@ -1,4 +1,4 @@
-"""Critic targets: the one-step, the SARSA and the weighted target (eq. 2, 3 and 4 of the paper).
+"""Critic targets: one-step, SARSA and weighted (eq. 2, 3 and 4 of the paper), carried or recomputed over a window.
 
 The code works with NumPy, torch and JAX arrays. A backward sweep visits t+1 right before t, so the target of t+1 is
 known when t needs it: one number per slot is carried, the paper's "Q table".
@@ -11,16 +11,21 @@ known when t needs it: one number per slot is carried, the paper's "Q table".
 IQL, min Q - alpha * log pi for EDAC. With frozen networks, y is the lambda-return with lambda = 1 - beta: beta = 1 is
 the one-step target, beta = 0 the Monte-Carlo return with the bootstrap at the tail (SARSA).
 
+`lambda_window` recomputes the same y for single rows, from the rewards and bootstraps of the rows that follow
+(`Replay.sample_chunks`), with lambda in place of 1 - beta: for any sampler, at the cost of a bootstrap per row. Where
+a window ends before the trajectory does, its last row bootstraps. lambda = 1 is the n-step return.
+
 The Q values of a critic that diverges exceed the maximum possible return, and bootstrapping makes them grow further.
 Bounds on y (`low`, `high`) prevent that: with rewards of -1 and 0 and a discount of 0.99, all y are in [-100, 0].
 `target_bounds` computes them from the rewards of the data.
 """
 
+import importlib
 from typing import Any
 
 import numpy as np
 
-from rewind.arrays import array_state, detached_copy, from_numpy, namespace, plain_state, to_numpy
+from rewind.arrays import array_state, plain_state, to_numpy
 from rewind.errors import UsageError
 
 BOUNDS = ("low", "high")
@@ -38,13 +43,33 @@ def weighted_target(
     low, high: bounds of the targets, None for no bound
     returns: (target, carry), both (batch,)
     """
-    xp = namespace(bootstrap)
+    xp = _namespace(bootstrap)
     one_step = batch.rewards + discount * bootstrap
     weighted = batch.rewards + discount * ((1 - beta) * carry + beta * bootstrap)
     target = xp.where(batch.terminals, batch.rewards, xp.where(batch.fresh, one_step, weighted))
     if low is not None or high is not None:
         target = xp.clip(target, low, high)
     return target, target
+
+
+def lambda_window(window: Any, bootstrap: Any, *, discount: Any, lam: Any, low: Any = None, high: Any = None) -> Any:
+    """The critic targets of the first rows of chunks: Peng's Q(lambda), cut at the end of the chunk.
+
+    window: an object with `rewards`, `terminals` and `tails`, each (..., length): rows in the order of time.
+        What follows a terminal or a tail is ignored
+    bootstrap: (..., length) the value of each row's successor state
+    low, high: bounds of the targets, None for no bound
+    returns: (...)
+    """
+    xp, target = _namespace(bootstrap), None
+    for row in reversed(range(bootstrap.shape[-1])):
+        reward, ahead = window.rewards[..., row], bootstrap[..., row]
+        if target is not None:
+            ahead = xp.where(window.tails[..., row], ahead, (1 - lam) * ahead + lam * target)
+        target = xp.where(window.terminals[..., row], reward, reward + discount * ahead)
+        if low is not None or high is not None:
+            target = xp.clip(target, low, high)
+    return target
 
 
 def target_bounds(rewards: Any, discount: float) -> tuple[float, float]:
@@ -54,8 +79,8 @@ def target_bounds(rewards: Any, discount: float) -> tuple[float, float]:
     """
     if not 0.0 <= discount < 1.0:
         raise UsageError(f"discount is {discount}; expected at least 0 and less than 1: otherwise there are no bounds")
-    rewards = to_numpy(rewards)
-    if not rewards.size:
+    rewards = rewards if hasattr(rewards, "shape") else np.asarray(rewards)
+    if 0 in rewards.shape:
         raise UsageError("no rewards: the bounds of targets are unknown")
     low, high = float(rewards.min()), float(rewards.max())
     if not np.isfinite([low, high]).all():
@@ -90,11 +115,7 @@ class WeightedTarget:
     def __init__(
         self, discount: float = 0.99, beta: float = 1.0, low: float | None = None, high: float | None = None
     ) -> None:
-        for name, value in (("discount", discount), ("beta", beta)):
-            if not 0.0 <= value <= 1.0:
-                raise UsageError(f"{name} is {value}; expected a number from 0 to 1")
-        if low is not None and high is not None and not low < high:
-            raise UsageError(f"low is {low} and high is {high}; expected low to be less than high")
+        _check_numbers(low, high, discount=discount, beta=beta)
         self.discount = float(discount)
         self.beta = float(beta)
         self.low = None if low is None else float(low)
@@ -107,11 +128,11 @@ class WeightedTarget:
         # A batch on an accelerator keeps its host arrays, so that the check needs no transfer.
         host = batch if getattr(batch, "host", None) is None else batch.host
         self._check(host, bootstrap)
-        carry = bootstrap if self._carry is None else from_numpy(self._carry, bootstrap)
+        carry = bootstrap if self._carry is None else _from_numpy(self._carry, bootstrap)
         target, carry = weighted_target(
             carry, batch, bootstrap, discount=self.discount, beta=self.beta, low=self.low, high=self.high
         )
-        self._carry = detached_copy(carry)  # the loop may change its targets in place, or call this with gradients on
+        self._carry = _detached_copy(carry)  # the loop may change its targets in place, or call this with gradients on
         self._trajectories, self._timesteps = host.trajectories, host.timesteps
         return target
 
@@ -129,7 +150,7 @@ class WeightedTarget:
             )
         else:
             same = host.trajectories == self._trajectories
-            continues = same & (host.timesteps == self._timesteps - 1)
+            continues = same & (host.timesteps == self._timesteps - 1) | (self.beta == 1.0)  # then nothing is carried
         wrong = ~(continues | host.fresh)
         if wrong.any():
             raise UsageError(self._explain(host, int(np.argmax(wrong))))
@@ -142,7 +163,8 @@ class WeightedTarget:
             before = f"trajectory {self._trajectories[slot]} step {self._timesteps[slot]}"
         return (
             f"slot {slot} is at {now}, but its previous row was {before}: a batch was skipped, repeated or shuffled. "
-            "Call the target once for every batch, in order; when you load the memory's state, load the target's too"
+            "Call the target once for every batch, in order, of a memory that plays backward; "
+            "when you load the memory's state, load the target's too"
         )
 
     def reset(self) -> None:
@@ -172,3 +194,70 @@ class WeightedTarget:
             self._carry = np.array(state["carry"])  # converted to the loop's library at the next call
             self._trajectories = np.array(state["trajectories"])
             self._timesteps = np.array(state["timesteps"])
+
+
+class LambdaWindow:
+    """`lambda_window` for a training loop, with any memory:
+
+        target = LambdaWindow(length=5, lam=0.9, discount=0.99)      # lam=1: the 5-step return
+        chunks = memory.sample_chunks(256, target.length)
+        y = target(chunks, bootstrap)         # bootstrap: (batch, length) Q(s', pi(s')) of all rows
+        ...                                   # y: (batch,) the targets of chunks.observations[:, 0]
+
+    low, high: bounds of the targets, None for no bound
+    """
+
+    def __init__(
+        self, length: int, lam: float, discount: float = 0.99, low: float | None = None, high: float | None = None
+    ) -> None:
+        _check_numbers(low, high, discount=discount, lam=lam)
+        if length < 1:
+            raise UsageError(f"length is {length}; expected at least 1")
+        self.length, self.lam, self.discount = int(length), float(lam), float(discount)
+        self.low, self.high = low, high
+
+    def __call__(self, chunks: Any, bootstrap: Any) -> Any:
+        expected = (len(chunks.indices), self.length)
+        for name, array in (("rewards", chunks.rewards), ("bootstrap", bootstrap)):
+            if tuple(array.shape) != expected:
+                raise UsageError(f"{name} has shape {tuple(array.shape)}; expected {expected}, one per row of a chunk")
+        return lambda_window(chunks, bootstrap, discount=self.discount, lam=self.lam, low=self.low, high=self.high)
+
+
+def _check_numbers(low: float | None, high: float | None, **shares: float) -> None:
+    for name, value in shares.items():
+        if not 0.0 <= value <= 1.0:
+            raise UsageError(f"{name} is {value}; expected a number from 0 to 1")
+    if low is not None and high is not None and not low < high:
+        raise UsageError(f"low is {low} and high is {high}; expected low to be less than high")
+
+
+# Arrays of any library: NumPy, torch, JAX. Only NumPy is imported unless you pass an array of another library.
+
+
+def _namespace(array: Any) -> Any:
+    """The array library of an array: NumPy, jax.numpy or torch."""
+    if hasattr(array, "__array_namespace__"):
+        return array.__array_namespace__()
+    library = type(array).__module__.split(".")[0]
+    if library in ("builtins", "numpy"):
+        return np
+    return importlib.import_module("jax.numpy" if library in ("jax", "jaxlib") else library)
+
+
+def _detached_copy(array: Any) -> Any:
+    """A copy through which no gradient flows. Immutable arrays (JAX) are not copied."""
+    if hasattr(array, "detach"):
+        return array.detach().clone()
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    return importlib.import_module("jax").lax.stop_gradient(array)
+
+
+def _from_numpy(array: Any, like: Any) -> Any:
+    """A NumPy array in the library and on the device of `like`; other arrays are returned as they are."""
+    if not isinstance(array, np.ndarray) or isinstance(like, np.ndarray):
+        return array
+    if hasattr(like, "detach"):
+        return _namespace(like).as_tensor(array).to(like.device)
+    return _namespace(like).asarray(array)

@@ -17,8 +17,10 @@ from tests.agents.cases import ACTION, LIMIT, NUMBERS, OBSERVATION, ROWS, batch_
 from rewind.agents import AGENTS
 from rewind.errors import UsageError
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-everyone = pytest.mark.parametrize("name", sorted(AGENTS))
+# IQL and BC for discrete actions share all but a loss with those of others; EDAC takes the longest to compile.
+LONG = {"edac", "discrete_bc", "discrete_iql"}
+NAMES = [pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in sorted(AGENTS)]
+everyone = pytest.mark.parametrize("name", NAMES)
 
 
 def stack(trees):
@@ -35,17 +37,37 @@ def update_of(agent):
     return jax.jit(type(agent).update)
 
 
-@everyone
-def test_runs_with_other_seeds_and_numbers_under_vmap_equal_the_runs_alone(name):
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [*(pytest.param(*name.values, {}, marks=name.marks) for name in NAMES), ("iql", {"layer_norm": True})],
+)
+def test_runs_with_other_seeds_and_numbers_under_vmap_equal_the_runs_alone(name, more):
     rates = [1e-4, 3e-4, 1e-3, 3e-3]
-    betas = [{}] * 4 if name == "bc" else [{"beta": beta} for beta in (0.0, 0.5, 0.98, 1.0)]
-    agents = [make(name, actor_rate=rate, **beta) for rate, beta in zip(rates, betas, strict=True)]
+    betas = [{}] * 4 if make(name).beta is None else [{"beta": beta} for beta in (0.0, 0.5, 0.98, 1.0)]
+    agents = [
+        make(name, **{"critic_rate" if name == "dqn" else "actor_rate": rate}, **beta, **more)
+        for rate, beta in zip(rates, betas, strict=True)
+    ]
     states = [start(agent, seed) for seed, agent in enumerate(agents)]
     batches = [batch_of(agent, seed) for seed, agent in enumerate(agents)]
     together = jax.jit(jax.vmap(type(agents[0]).update))(stack(agents), stack(states), stack(batches))
     for run, alone in enumerate(map(update_of(agents[0]), agents, states, batches)):
         for one, other in zip(arrays(together), arrays(alone), strict=True):
             np.testing.assert_allclose(one[run], other, rtol=1e-4, atol=1e-5)
+
+
+WRONG = {"discount": 2, "beta": -0.1, "expectile": 5, "critic_rate": -1e-3, "target_rate": 1.5, "alpha": np.inf,
+         "eta": np.nan, "target_high": np.nan, "max_action": 0.0, "ensemble": 0, "hidden": ("wide",)}  # fmt: skip
+
+
+@everyone
+def test_fields_have_ranges_and_infinity_is_for_bounds_alone(name):
+    kind = AGENTS[name]
+    for field, value in WRONG.items():
+        if kind.has(field):
+            with pytest.raises(UsageError, match=rf"{field}.* is .*; expected"):
+                make(name, **{field: value})
+    jax.eval_shape(lambda beta: make(name, **({"beta": beta} if kind.has("beta") else {})), 0.5)  # traced: no range
 
 
 @everyone
@@ -62,7 +84,7 @@ def test_numbers_are_traced_and_sizes_are_not(name):
     update(agent, state, batch)
     for number in NUMBERS[name]:
         update(make(name, **{number: 1}), state, batch)
-    if name != "bc":
+    if agent.beta is not None:
         update(make(name, beta=0.25, discount=jnp.float32(0.9)), state, batch)
     assert len(traces) == 1
     wide = make(name, hidden=(8, 8))
@@ -101,8 +123,12 @@ def test_actions_are_deterministic_and_within_max_action(name):
     observations = 100 * np.random.default_rng(0).normal(size=(ROWS, OBSERVATION)).astype(np.float32)
     actions = agent.act(policy, observations)
     assert actions.shape == (ROWS, ACTION)
-    assert (jnp.abs(actions) <= LIMIT).all()
-    assert jnp.abs(actions).max() > 1
+    if agent.discrete:
+        assert (jnp.sort(actions)[:, :-1] == 0).all() and (actions.max(1) == 1).all()
+        assert (actions.argmax(1) == policy(observations).argmax(1)).all()
+    else:
+        assert (jnp.abs(actions) <= LIMIT).all()
+        assert jnp.abs(actions).max() > 1
     assert (actions == agent.act(policy, observations)).all()
 
 

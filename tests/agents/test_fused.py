@@ -16,8 +16,6 @@ from rewind.agents.networks import MLP, fused_networks
 from rewind.agents.td3_bc import TD3BC
 from rewind.training.engine import DeviceTable, Engine
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 SIZES = [([14, 64, 64, 1], 2), ([29, 128, 128, 8], None), ([80, 64, 64, 8], None)]  # the last too wide to be kept
 
 
@@ -47,7 +45,9 @@ def assert_close(found: Any, expected: Any, tolerance: float) -> None:
 
 
 @pytest.mark.usefixtures("exact")
-@pytest.mark.parametrize(("sizes", "ensemble"), SIZES)
+@pytest.mark.parametrize(
+    ("sizes", "ensemble"), [SIZES[0], *(pytest.param(*case, marks=pytest.mark.long) for case in SIZES[1:])]
+)
 def test_outputs_and_gradients_are_those_of_the_plain_network(sizes: list[int], ensemble: int | None) -> None:
     mlp, x = network(sizes, ensemble)
     with fused_networks(True):
@@ -96,7 +96,7 @@ def test_what_does_not_fit_stays_plain(sizes: list[int], rows: int, why: str) ->
 
 
 @pytest.mark.usefixtures("exact")
-@pytest.mark.parametrize("kind", [TD3BC, IQL])
+@pytest.mark.parametrize("kind", [TD3BC, pytest.param(IQL, marks=pytest.mark.long)])
 def test_an_update_is_the_same(kind: Any) -> None:
     rng = np.random.default_rng(0)
     agent = kind(5, 3, hidden=(64, 64))

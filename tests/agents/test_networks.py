@@ -64,6 +64,22 @@ def test_members_of_an_ensemble_start_apart():
         assert (leaf[0] != leaf[1]).all()
 
 
+def test_layer_norm_comes_after_each_hidden_activation():
+    network = MLP(jax.random.key(0), SIZES, ensemble=3, layer_norm=True)
+    assert network.weights[0].tolist() == MLP(jax.random.key(0), SIZES, ensemble=3).weights[0].tolist()
+    moved = jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(jax.random.key(leaf.size), leaf.shape), network)
+    x = np.random.default_rng(0).normal(size=(7, 6)).astype(np.float32)
+    for member in range(3):
+        alone = jax.tree.map(lambda leaf, m=member: np.asarray(leaf[m]), moved)
+        h = x
+        for weight, bias, scale, shift in zip(*(getattr(alone, f)[:2] for f in vars(alone)), strict=True):
+            h = np.maximum(h @ weight + bias, 0)
+            h = scale * (h - h.mean(1, keepdims=True)) / np.sqrt(h.var(1, keepdims=True) + 1e-6) + shift
+        np.testing.assert_allclose(moved(x)[member], h @ alone.weights[2] + alone.biases[2], rtol=1e-4, atol=1e-4)
+    dead = jax.tree.map(jnp.zeros_like, network)  # no unit answers: the variance is 0
+    assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.grad(lambda net: net(x).sum())(dead)))
+
+
 @pytest.mark.parametrize("scale", [0.5, 30.0])  # 30: tanh is 1 in float32, its log-slope -60
 def test_log_densities_of_squashed_actions_equal_torch(scale):
     torch = pytest.importorskip("torch")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,12 @@ UPDATES = 3
 CASES = [
     *[(name, {"beta": beta}) for name in ("td3_bc", "iql", "edac") for beta in (1.0, 0.0, 0.6)],
     *[("td3_bc", {"beta": beta, "period": 1}) for beta in (1.0, 0.0, 0.6)],
+    *[(name, {"beta": 0.6, "layer_norm": True}) for name in ("td3_bc", "iql", "edac")],
+    *[(name, {"beta": 0.6, "window": 4}) for name in ("td3_bc", "iql", "edac")],
+    *[("rebrac", options) for options in ({"beta": 1.0}, {"beta": 0.6}, {"beta": 0.6, "window": 4})],
+    *[("dqn", options) for options in ({"beta": 1.0}, {"beta": 0.6}, {"beta": 0.6, "window": 4, "layer_norm": True})],
+    ("discrete_iql", {"beta": 0.6}),
+    ("discrete_bc", {}),
     ("bc", {}),
 ]
 
@@ -32,9 +40,9 @@ def as_torch(tree, member=None):
         return [np.asarray(tree)]
     if member is None and tree.biases[0].ndim == 2:
         return [x for member in range(len(tree.biases[0])) for x in as_torch(tree, member)]
-    layers = zip(tree.weights, tree.biases, strict=True)
+    layers = zip_longest(tree.weights, tree.biases, tree.scales, tree.shifts)
     pick = (lambda x: np.asarray(x)) if member is None else (lambda x: np.asarray(x[member]))
-    return [x for weight, bias in layers for x in (pick(weight).T, pick(bias))]
+    return [pick(x).T for layer in layers for x in layer if x is not None]
 
 
 def close(ours, theirs, what):
@@ -48,7 +56,9 @@ def close(ours, theirs, what):
 def noise_of(agent, state, batch):
     if not hasattr(state, "key"):
         return None
-    shape = batch.actions.shape if hasattr(agent, "policy_noise") else (2, *batch.actions.shape[1:])
+    shape = (1 + agent.window, *batch.actions.shape[1:])
+    if hasattr(agent, "policy_noise"):
+        shape = (*batch.successors.shape[:-1], batch.actions.shape[-1])
     return np.asarray(draw_noise(state.key, shape)[1])
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tyro")
@@ -51,4 +52,15 @@ def test_without_the_lab_its_commands_name_it(monkeypatch, capsys):
         with pytest.raises(SystemExit):
             main([name, "status"])
         said = capsys.readouterr().err
-        assert "pip install rewind-lab" in said and said.count("\n") == 1
+        assert "pip install -e" in said and "lab" in said and said.count("\n") == 1
+
+
+def test_names_that_files_bring_do_not_steer_the_terminal(tmp_path, capsys):
+    path = tmp_path / "a\x1b[2Jb.npz"
+    arrays = {"observations": [[0.0], [1.0]], "actions": [[0.0], [1.0]], "rewards": [0.0, 1.0], "lengths": [2]}
+    np.savez(path, name="evil\x1b]0;title\x07", **arrays)
+    main(["inspect", str(path)])
+    with pytest.raises(SystemExit):
+        main(["inspect", str(tmp_path / "none\x1b[2J.npz")])
+    printed = "".join(capsys.readouterr())
+    assert "\x1b" not in printed and "\x07" not in printed and "\\x1b[2J" in printed

@@ -11,7 +11,7 @@ from rewind import Policy
 from rewind.cli import main
 
 
-def policy(environment, observation, action, folder, max_action=1.0):
+def policy(environment, observation, action, folder, bounds=(-1, 1)):
     """Random, with two layers and a normaliser."""
     rng = np.random.default_rng(0)
     made = Policy(
@@ -19,7 +19,7 @@ def policy(environment, observation, action, folder, max_action=1.0):
         [rng.standard_normal(16), rng.standard_normal(action)],
         rng.standard_normal(observation),
         rng.uniform(0.5, 2.0, observation),
-        max_action,
+        *bounds,
         {"environment": environment},
     )
     return made, made.save(folder)
@@ -28,13 +28,27 @@ def policy(environment, observation, action, folder, max_action=1.0):
 def test_the_onnx_model_acts_as_the_policy(tmp_path, capsys):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
-    made, folder = policy(None, 5, 3, tmp_path / "policy", max_action=2.0)
+    made, folder = policy("Hopper-v4", 5, 3, tmp_path / "policy", ([0, -1, 2], [100, 1, 2.5]))
     main(["export", str(folder), "--onnx", str(tmp_path / "policy.onnx")])
     assert "actions (rows, 3)" in capsys.readouterr().out
     session = runtime.InferenceSession(str(tmp_path / "policy.onnx"), providers=["CPUExecutionProvider"])
     observations = np.random.default_rng(1).standard_normal((50, 5)).astype(np.float32)
     (actions,) = session.run(["actions"], {"observations": observations})
-    np.testing.assert_allclose(actions, made(observations), atol=1e-5)
+    np.testing.assert_allclose(actions, made(observations), rtol=1e-5, atol=1e-5)
+    assert (actions >= [0, -1, 2]).all() and (actions <= [100, 1, 2.5]).all()
+    assert session.get_modelmeta().custom_metadata_map == {
+        "environment": "Hopper-v4",
+        "action_low": "[0.0, -1.0, 2.0]",
+        "action_high": "[100.0, 1.0, 2.5]",
+    }
+
+
+@pytest.mark.parametrize(("path", "error"), [("policy.txt", "does not end in .onnx"), ("a/b.onnx", "no folder")])
+def test_export_refuses_another_suffix_and_makes_no_folder(tmp_path, capsys, path, error):
+    _, folder = policy(None, 5, 3, tmp_path / "policy")
+    with pytest.raises(SystemExit):
+        main(["export", str(folder), "--onnx", str(tmp_path / path)])
+    assert error in capsys.readouterr().err and [each.name for each in tmp_path.iterdir()] == ["policy"]
 
 
 def frames(path):
@@ -82,7 +96,8 @@ def test_a_film_that_lacks_a_package_names_its_extra(tmp_path, capsys, monkeypat
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit):
         main(["watch", str(folder), "--out", str(tmp_path / film)])
-    assert f"'{package}', which is not installed: pip install 'rewind-rl[{extra}]'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"'{package}', which is not installed: pip install " in said and f"[{extra}]'" in said
 
 
 def test_an_ant_that_nothing_can_render_is_drawn_from_above(tmp_path, monkeypatch, capsys):

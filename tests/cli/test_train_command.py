@@ -1,5 +1,6 @@
 """`rewind train`, end to end, small."""
 
+import errno
 import json
 import os
 import signal
@@ -20,6 +21,8 @@ from tests.helpers import make
 import rewind
 from rewind.agents import AGENTS
 from rewind.cli import main
+from rewind.cli.train_job import default_folder
+from rewind.cli.train_options import AgentOptions, DataOptions, MemoryOptions, OutputOptions, TrainOptions
 from rewind.data import save_npz
 from rewind.evaluation import Curve, evaluation_steps
 from rewind.evaluation.results import interval
@@ -30,8 +33,6 @@ from rewind.table import number
 from rewind.training import Trained, make_runs
 from rewind.training.engine import make_normaliser
 from rewind.training.policies import save_policies, to_policy
-
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"
 TINY = ["--hidden", "8", "8", "--batch-size", "8", "--log-every", "10"]
@@ -50,6 +51,7 @@ def run(*arguments):
 
 def fails(capsys, *arguments):
     """The one line that is printed for bad input."""
+    capsys.readouterr()  # progress of what came before
     with pytest.raises(SystemExit) as stop:
         run(*arguments)
     assert stop.value.code == 2
@@ -132,9 +134,50 @@ def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypat
         run(*arguments, "--steps", "40")
     assert stop.value.code == 130
     assert "stopped at step 20 of 40" in capsys.readouterr().err
+
+    main(["report", str(tmp_path), "--markdown", str(tmp_path / "report.md")])
+    assert "- Unfinished runs: 1\n" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert f"{tmp_path} has not finished: reported up to its evaluation at step 20" in capsys.readouterr().err
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rewind.evaluation.rows.whole_file", no_space)
+        error = fails(capsys, *arguments, "--steps", "40", "--resume")
+    assert "No space left on device; the training is finished: make room" in error
     run(*arguments, "--steps", "40", "--resume")
     (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
     assert only["curve"]["steps"] == [20, 40]
+
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["runs"][0]["steps"] == 40
+    config["config"]["runs"][0]["seed"] = 7
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SystemExit):
+        main(["report", str(tmp_path)])
+    assert "two trainings were mixed" in capsys.readouterr().err
+
+
+def no_space(path):
+    raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+
+def test_the_default_folder_tells_trainings_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = TrainOptions(DataOptions("a/x.npz"))
+    first = default_folder(command, DATA)
+    assert first.parent == Path("runs") and first.name.startswith("x-td3_bc-")
+    others = [
+        replace(command, agent=AgentOptions(seeds=(1,))),
+        replace(command, memory=MemoryOptions(("baseline",))),
+        replace(command, data=DataOptions("a/x.npz", top=0.5)),
+    ]
+    folders = {first, *(default_folder(other, DATA) for other in others), default_folder(command, make([9] * 21))}
+    assert len(folders) == 5
+    longer = replace(command, agent=AgentOptions(steps=7), output=OutputOptions(resume=True, log_every=3))
+    assert default_folder(longer, DATA) == first, "it is resumed for more steps"
+    assert default_folder(replace(command, data=DataOptions("b/x.npz")), DATA) == first, "the same data elsewhere"
+    Path("runs/x-td3_bc").mkdir(parents=True)
+    assert default_folder(longer, DATA).name == "x-td3_bc", "as earlier versions called it"
+    assert default_folder(command, DATA) == first
 
 
 def test_one_priority_and_one_beta_may_be_called_so(points, tmp_path):
@@ -156,7 +199,7 @@ def test_targets_are_bounded_by_the_rewards_as_the_agent_sees_them(points, tmp_p
         row = read_jsonl(tmp_path / name / "rows.jsonl")[-1]
         assert (row["q"], row["q_excess"]) == (result["q"], result["q_excess"])
     assert found[1]["target_low"] == pytest.approx(found[0]["target_low"] - 100, rel=1e-4)
-    assert "those of iql and td3_bc can" in fails(capsys, "--dataset", points, "--algorithm", "edac", "--bounded")
+    assert "iql, rebrac, td3_bc can" in fails(capsys, "--dataset", points, "--algorithm", "edac", "--bounded")
 
 
 def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):
@@ -185,12 +228,15 @@ def test_numbers_are_swept_and_shapes_set(points, tmp_path, capsys):
         (["--set", "alpha"], "--set alpha: expected NAME=NUMBER"),
         (["--set", "alpha=1,1"], "--set alpha=1,1: expected different values"),
         (["--set", "beta=1"], "--set beta: it comes from --betas"),
+        (["--checkpoint-minutes", "nan"], "checkpoint_minutes is nan; expected 0 or more"),
+        (["--set", "discount=2"], "discount is 2; expected a number from 0 to 1"),
+        (["--set", "critic_rate=-1"], "critic_rate is -1; expected at least 0"),
         (["--betas", "2"], "--betas has 2; expected numbers from 0 to 1"),
         (["--betas", "paper"], "the paper gives no beta"),
         (["--seeds", "1", "1"], "--seeds is 1 1; expected different values"),
         (["--seeds", "-1"], "--seeds has -1; expected 0 or more"),
         (["--evaluation-seed", "-2"], "--evaluation-seed has -2; expected 0 or more"),
-        (["--hidden", "8", "0"], "hidden is (8, 0); expected sizes of at least 1"),
+        (["--hidden", "8", "0"], "hidden is (8, 0); expected at least 1"),
         (["--steps", "0"], "--steps is 0"),
         (["--steps", "5"], "expected a multiple of the agent's period"),
         (["--rewards", "minus_ones"], "unknown reward transform 'minus_ones': did you mean 'minus_one'"),
@@ -228,14 +274,14 @@ def test_an_unknown_data_set_is_one_line_with_the_nearest(tmp_path, capsys):
 def test_an_environment_whose_package_is_missing_is_named_before_training(points, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium_robotics", None)
     error = fails(capsys, "--dataset", points, "--env", "AdroitHandPen-v1", "--out", tmp_path / "run", *TINY)
-    assert "pip install 'rewind-rl[robotics]'" in error and "--env none" in error
+    assert "[robotics]'" in error and "--env none" in error
     assert not (tmp_path / "run").exists()
 
 
 DATA = make([9] * 20, known=1.0)
 
 
-@pytest.mark.parametrize("algorithm", sorted(AGENTS))
+@pytest.mark.parametrize("algorithm", sorted(name for name, kind in AGENTS.items() if not kind.discrete))
 def test_a_saved_policy_acts_as_the_agent_to_a_millionth(algorithm, tmp_path):
     (described,) = make_runs(DATA, algorithm, hidden=(64, 64))
     state = described.agent.init(jax.random.PRNGKey(3), 8)
@@ -278,6 +324,23 @@ def test_a_saved_policy_needs_numpy_alone(tmp_path):
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     np.testing.assert_allclose([float(number) for number in printed.split()], np.tanh([0.1, 0.2]), atol=1e-6)
+
+
+def test_a_policy_is_checked_when_it_is_made_and_when_it_is_read(tmp_path):
+    parts = ([np.ones((3, 2))], [np.zeros(2)], np.zeros(3), np.ones(3))
+    for bounds in ((-np.inf, np.inf), (np.nan, 1), (1, -1), ([0, 0, 0], 1)):
+        with pytest.raises(rewind.DataError, match="action_low"):
+            rewind.Policy(*parts, *bounds)
+    rewind.Policy(*parts, [0, 0], [100, 1]).save(tmp_path)
+    about = (tmp_path / "policy.json").read_text()
+    (tmp_path / "policy.json").write_text(about.replace("100.0", "101.0"))
+    with pytest.raises(rewind.DataError, match="its digest is another one"):
+        rewind.load_policy(tmp_path)
+    (tmp_path / "policy.json").write_text(about)
+    with np.load(tmp_path / "policy.npz") as archive:
+        np.savez(tmp_path / "policy.npz", **{**archive, "mean": np.ones(3, np.float32)})
+    with pytest.raises(rewind.DataError, match="its digest is another one"):
+        rewind.load_policy(tmp_path)
 
 
 def test_what_is_no_policy_is_said_clearly(tmp_path):

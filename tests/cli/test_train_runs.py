@@ -1,7 +1,9 @@
 """The runs that the options of `rewind train` describe."""
 
-from dataclasses import asdict
+import json
+from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 
 for package in ("jax", "equinox", "optax", "tyro"):
@@ -10,11 +12,14 @@ for package in ("jax", "equinox", "optax", "tyro"):
 from tests.helpers import make
 
 from rewind.cli.train_options import AgentOptions, DataOptions, EvaluationOptions, MemoryOptions, TrainOptions
+from rewind.cli.train_recommended import with_recommended
 from rewind.cli.train_runs import describe_runs
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError
+from rewind.memory.choice import recommended
 from rewind.rebuilt.recipes import find_recipe
-from rewind.run_spec import RunSpec
-from rewind.training import engine_run
+from rewind.run_spec import RunSpec, canonical, digest
+from rewind.training import Options, engine_run
+from rewind.training.group import check_runs
 
 MAZE = "rewind/antmaze-umaze-v0"
 DATA = make([9] * 20, known=1.0)
@@ -46,6 +51,7 @@ def test_training_that_is_not_the_papers_is_not_taken_for_it():
     assert settings(view={"rewards": "minus_one", "normalise_states": True}) == {}  # the paper's own view
     assert settings(view={"rewards": "raw", "top": 0.5}) == {"rewards": "raw", "top": 0.5}
     assert settings(hidden=(256, 256)) == {} and settings(hidden=(8,)) == {"hidden": (8,)}
+    assert settings(layer_norm=True) == {"layer_norm": True} and settings(layer_norm=False) == {}
     assert settings(env="none") == {"environment": "none"} and settings("mine", env="none") == {}
     recipe = asdict(find_recipe(MAZE))
     made = {"recipe": recipe, "seed": 0, "policies": [{"name": "ant"}]}
@@ -86,3 +92,77 @@ def test_an_environment_that_a_data_file_names_imports_no_module():
         describe(None, notes)
     assert settings(None, notes, env="evil:Env-v0") == {}, "named by the user: the same run as ever"
     assert settings(None, notes, env="none") == {"environment": "none"}
+
+
+def test_layer_norm_is_a_program_of_its_own_and_renames_no_old_run():
+    (old,), (new,) = describe(), describe(layer_norm=True)
+    assert canonical(replace(old.spec, settings=(("layer_norm", False),))).run == old.spec.run != new.spec.run
+    assert old.spec.program != new.spec.program
+    plain, normed = (engine_run(described.spec, DATA) for described in (old, new))
+    assert normed.agent.layer_norm and normed.describe()["agent"]["layer_norm"] is True
+    assert "layer_norm" not in plain.describe()["agent"]  # as older folders have it
+    with pytest.raises(UsageError, match="--layer-norm: bc has none"):
+        describe(algorithm="bc", layer_norm=True)
+    with pytest.raises(UsageError, match="it comes from --layer-norm"):
+        describe(set=("layer_norm=1",))
+    with pytest.raises(UsageError, match="fused kernels have no layer norm"):
+        check_runs(DATA, [plain, normed], Options(fused=True))
+
+
+def test_orders_and_weightings_are_runs_of_their_own_where_they_change_anything():
+    memory = MemoryOptions(
+        ("baseline", "tr", "return"), order="shuffled", weighting="softmax", weighting_temperature=0.1
+    )
+    baseline, tr, ranked = (described.spec for described in describe(memory=memory))
+    assert baseline == RunSpec(MAZE, sampler="baseline") and dict(tr.settings) == {"order": "shuffled"}
+    assert dict(ranked.settings) == {"order": "shuffled", "weighting": "softmax", "weighting_temperature": 0.1}
+    runs = [engine_run(spec, DATA) for spec in (baseline, tr, ranked)]
+    check_runs(DATA, runs, Options(batch_size=8))
+    assert (runs[2].sampler.memory(0).weighting.temperature, runs[1].sampler.memory(0).order) == (0.1, "shuffled")
+    (carried,) = describe(betas=(0.5,), memory=MemoryOptions(order="forward"))
+    with pytest.raises(UsageError, match=r"order 'forward' carries no targets: beta 0.5 needs 'backward'"):
+        check_runs(DATA, [engine_run(carried.spec, DATA)], Options(batch_size=8))
+
+
+def test_a_window_gives_beta_a_meaning_without_sweeps():
+    spec, one_step = (describe(betas=(0.5,), memory=MemoryOptions(("baseline",)), window=w)[0].spec for w in (4, 1))
+    assert spec == RunSpec(MAZE, sampler="baseline", beta=0.5, settings=(("window", 4),))
+    assert one_step == RunSpec(MAZE, sampler="baseline") and spec.program != one_step.program
+    run = engine_run(spec, DATA)
+    assert run.agent.window == 4 and "window" not in engine_run(one_step, DATA).describe()["agent"]
+
+
+def test_rebrac_has_its_layer_norm_and_batch_size_unless_somebody_says_otherwise():
+    (usual,), (off,) = (describe(algorithm="rebrac", layer_norm=norm) for norm in (None, False))
+    assert usual.spec == RunSpec(MAZE, "rebrac") and dict(off.spec.settings) == {"layer_norm": False}
+    assert usual.spec.program != off.spec.program
+    assert engine_run(usual.spec, DATA).agent.layer_norm and not engine_run(off.spec, DATA).agent.layer_norm
+    (mujoco,), (small,) = (describe("hopper-medium-v2", algorithm="rebrac", batch_size=size) for size in (None, 64))
+    assert (mujoco.spec.batch_size, small.spec.batch_size) == (1024, 64)
+
+
+def test_recommended_settings_are_printed_with_their_evidence(capsys):
+    sparse = make([9] * 20, known=1.0, rewards=np.zeros(180))
+    long = make([150] * 3, known=1.0, rewards=np.zeros(450))
+    command = TrainOptions(DataOptions("x.npz"), AgentOptions(), MemoryOptions(recommended=True))
+    chosen = with_recommended(command, sparse)
+    row = recommended()["sparse"]
+    assert (chosen.memory.samplers, chosen.agent.betas) == ((row["sampler"],), (row["beta"],))
+    assert (chosen.agent.bounded, chosen.memory.stagger) == (row["bounded"], False)
+    printed = capsys.readouterr().out
+    assert "Provisional" in printed and all(row["evidence"][name] in printed for name in ("sampler", "beta", "bounded"))
+    assert with_recommended(command, long).memory.stagger
+    dense = with_recommended(command, DATA)
+    assert dense.memory.samplers == (recommended()["dense"]["sampler"],) and dense.agent == command.agent
+    for algorithm in ("edac", "bc"):  # the one has no bounds, the other no critics
+        (described,) = describe_runs(
+            with_recommended(replace(command, agent=AgentOptions(algorithm)), sparse), None, {}
+        )
+        engine_run(described.spec, sparse)
+    with pytest.raises(UsageError, match="--recommended sets --betas: leave one of them out"):
+        with_recommended(replace(command, agent=AgentOptions(betas=(0.5,))), sparse)
+
+
+def test_runs_of_the_old_auto_keep_their_ids():
+    assert RunSpec("d", sampler="paper").run != RunSpec("d", sampler="auto").run
+    assert RunSpec("d", sampler="paper").run == digest([json.dumps({"dataset": "d", "sampler": "auto"})])

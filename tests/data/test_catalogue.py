@@ -8,11 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rewind.agents.settings import agent_label, has_critics, paper_beta, paper_row, paper_settings, paper_view
+from rewind.agents.settings import (
+    agent_label,
+    has_critics,
+    paper_batch_size,
+    paper_beta,
+    paper_row,
+    paper_settings,
+    paper_view,
+)
 from rewind.cli.data import DataGet, DataInfo, DataList
 from rewind.data.catalogue import catalogue, entry, known_entry, label, normalised_score
 from rewind.errors import UsageError
-from rewind.rebuilt.recipes import recipes
+from rewind.rebuilt.recipes import later_version, recipes
 
 FACTS = Path(__file__).parents[2].parent / "shared" / "facts" / "d4rl.json"
 MUJOCO = ("halfcheetah", "hopper", "walker2d")
@@ -175,6 +183,8 @@ def test_the_nearest_rebuilt_set_can_be_rebuilt_is_of_the_same_task_and_bears_it
         assert known.rebuilt in recipes()
         assert known.rebuilt.removeprefix("rewind/").split("-")[0] == known.name.split("-")[0]
         same = f"rewind/{re.sub('-v[0-9]$', '-v0', known.name)}"
+        while later := later_version(same) if same in recipes() else None:
+            same = later
         assert known.rebuilt == same or same not in recipes()
 
 
@@ -182,13 +192,30 @@ def test_a_rebuilt_set_goes_by_the_d4rl_set_of_the_same_name():
     for rebuilt, stands_for in (
         ("rewind/hopper-medium-v0", "hopper-medium-v2"),
         ("rewind/hopper-random-v0", "hopper-random-v2"),
+        ("rewind/hopper-medium-v1", "hopper-medium-v2"),
         ("rewind/antmaze-umaze-diverse-v0", "antmaze-umaze-diverse-v0"),
+        ("rewind/antmaze-umaze-diverse-v1", "antmaze-umaze-diverse-v0"),
         ("rewind/pen-expert-v0", "pen-expert-v1"),
+        ("rewind/pen-cloned-v0", "pen-cloned-v1"),
+        ("rewind/pen-demos-v0", "pen-human-v1"),
     ):
         assert known_entry(rebuilt) is entry(stands_for)
     assert known_entry("hopper-medium-v2") is entry("hopper-medium-v2")
     assert known_entry("rewind/pointmaze-large-v0") is None is known_entry("somebody/hopper-medium-v0")
     assert known_entry(None) is None
+
+
+def test_a_later_version_has_the_papers_numbers_of_the_same_d4rl_set():
+    later = [name for name in recipes() if name.endswith("-v1") and known_entry(name) is not None]
+    assert len(later) >= 15
+    for name in later:
+        known = known_entry(name)
+        assert paper_beta(name) == paper_beta(known.name)
+        for algorithm in ("td3_bc", "iql", "edac", "bc"):
+            assert paper_row(algorithm, name) == paper_row(algorithm, known.name)
+            assert paper_view(algorithm, name) == paper_view(algorithm, known.name)
+    assert paper_row("td3_bc", "rewind/antmaze-large-play-v1")["alpha"] == 50.0
+    assert paper_row("iql", "rewind/antmaze-large-play-v1")["expectile"] == 0.9
 
 
 def test_reference_scores_are_0_and_100_and_in_between_it_is_linear():
@@ -217,7 +244,8 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     assert all(one["name"] in printed for one in written)
     assert [one["name"] for one in written if one["here"]] == ["pen-human-v1"]
     made = json.loads((tmp_path / "list.json").read_text())["rebuilt"]
-    assert {one["name"] for one in made} == {f"rewind/{hand}-expert-v0" for hand in HANDS}
+    kinds = ("expert-v0", "expert-v1", "demos-v0", "cloned-v0")
+    assert {one["name"] for one in made} == {f"rewind/{hand}-{kind}" for hand in HANDS for kind in kinds}
     assert all(one["name"] in printed and not one["here"] for one in made)
     DataInfo("rewind/hopper-medium-v0", json=tmp_path / "info.json").run()
     figures = json.loads((tmp_path / "info.json").read_text())
@@ -230,9 +258,38 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     assert not list(tmp_path.glob(".*.tmp"))
 
 
+def test_the_list_says_which_version_to_use_and_why(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("REWIND_DATA", str(tmp_path))
+    DataList(suite="mujoco", json=tmp_path / "list.json").run()
+    printed = capsys.readouterr().out
+    assert "Use the -v1 set where there is one: it is nearer to D4RL's" in printed
+    rows = {line.split()[0]: line.split()[-2] for line in printed.splitlines() if line.startswith("rewind/")}
+    assert rows["rewind/hopper-medium-v0"] == "no" and rows["rewind/hopper-medium-v1"] == "yes"
+    assert rows["rewind/hopper-random-v0"] == rows["rewind/hopper-expert-v0"] == "yes"  # there is no other
+    made = {one["name"]: one for one in json.loads((tmp_path / "list.json").read_text())["rebuilt"]}
+    assert made["rewind/hopper-medium-v0"]["use instead"] == "rewind/hopper-medium-v1"
+    assert made["rewind/hopper-medium-v1"]["use instead"] is None
+    DataList(suite="pointmaze").run()
+    assert "-v1" not in capsys.readouterr().out
+
+
 def test_a_rebuilt_set_is_shown_in_words_and_cannot_be_fetched(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("REWIND_DATA", str(tmp_path))
     DataInfo("rewind/hopper-medium-expert-v0").run()
     assert re.search(r"^policies +hopper-medium, hopper-expert$", capsys.readouterr().out, re.MULTILINE)
     with pytest.raises(UsageError, match="rewind data build rewind/hopper-medium-v0"):
         DataGet("rewind/hopper-medium-v0").run()
+
+
+def test_rebrac_has_the_published_numbers_by_suite():
+    mujoco, maze = (paper_row("rebrac", name) for name in ("hopper-medium-replay-v2", "rewind/antmaze-large-play-v1"))
+    assert (mujoco["actor_penalty"], mujoco["critic_penalty"], mujoco["critic_rate"]) == (0.05, 0.5, 1e-3)
+    assert (maze["rewards"], maze["discount"], maze["critic_rate"]) == ("times_100", 0.999, 5e-5)
+    assert (maze["actor_penalty"], maze["critic_penalty"], maze["normalise_states"]) == (0.002, 0.001, False)
+    for name in ("cube-single-play-singletask-task2-v0", "rewind/ogbench-cube-single-play-v0"):
+        cube = paper_settings("rebrac", name)
+        assert (cube["actor_penalty"], cube["critic_penalty"], cube["hidden"]) == (1.0, 0.0, (512,) * 4)
+    sizes = [paper_batch_size("rebrac", name) for name in ("hopper-medium-v2", "antmaze-umaze-v0", None)]
+    assert sizes == [1024, 256, 256] and "batch_size" not in paper_settings("rebrac", "hopper-medium-v2")
+    published = [name for name, known in catalogue().items() if known.paper]
+    assert all("actor_penalty" in paper_settings("rebrac", name) for name in published)

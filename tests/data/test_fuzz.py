@@ -61,7 +61,15 @@ def own_columns():
     return {**small().arrays(), "header": np.array(json.dumps({"name": "x", "notes": {}}))}
 
 
-@pytest.mark.parametrize("columns", [flat_log([3, 4], [True, False]), own_columns()], ids=["flat", "own"])
+def ogbench_columns():
+    log = flat_log([3, 4], [True, False])
+    names = ("observations", "actions", "rewards", "terminals")
+    return {name: log[name] for name in names} | {"masks": np.ones(7), "valids": np.arange(7) % 3 > 0}
+
+
+@pytest.mark.parametrize(
+    "columns", [flat_log([3, 4], [True, False]), own_columns(), ogbench_columns()], ids=["flat", "own", "ogbench"]
+)
 def test_npz(tmp_path, columns):
     rng, path = np.random.default_rng(0), tmp_path / "x.npz"
     for key in columns:

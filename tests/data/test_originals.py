@@ -230,14 +230,14 @@ def test_a_refusal_says_which_file_which_address_where_to_put_it_and_what_is_nea
         "--mirror",
     ):
         assert part in str(caught.value)
-    assert "rewind/hopper-medium-v0 (Rewind's own data, not D4RL's)" in str(caught.value)
+    assert "rewind/hopper-medium-v1 (Rewind's own data, not D4RL's)" in str(caught.value)
     assert isinstance(caught.value, RewindError)
     assert len(server.seen) == requests  # a folder below the mirror, then the mirror itself
 
 
 def test_no_network_fails_at_once_with_the_same_advice(server, cache):
     server.server_close()
-    with pytest.raises(DownloadError, match=r"refused(.|\n)*rewind/hopper-medium-v0"):
+    with pytest.raises(DownloadError, match=r"refused(.|\n)*rewind/hopper-medium-v1"):
         fetch(server)
 
 

@@ -102,7 +102,7 @@ def test_a_catalogued_file_is_read_by_its_own_rule(write, tmp_path, monkeypatch)
     assert load(known.name, boundaries="flags", merge_fragments=False).notes == {"boundaries": "flags"}
 
 
-def test_auto_goes_by_the_label_of_a_catalogued_or_rebuilt_set(capsys):
+def test_the_papers_choice_goes_by_the_label_of_a_catalogued_or_rebuilt_set(capsys):
     log = flat_log([5, 5], [True, False])  # dense rewards
     for name, chosen in (
         ("pen-cloned-v1", "avg_reward"),
@@ -111,7 +111,7 @@ def test_auto_goes_by_the_label_of_a_catalogued_or_rebuilt_set(capsys):
         ("rewind/hopper-medium-v0", "lower_uqm_unc"),
         ("something else", "lower_uqm_unc"),
     ):
-        memory = TrajectoryReplay(priority="auto", seed=0)
+        memory = TrajectoryReplay(priority="paper", seed=0)
         memory.load_offline_dataset(from_d4rl(log, name))
         assert memory.choice.priority == chosen
         assert ("catalogue" in memory.choice.because) == (name != "something else")
@@ -201,9 +201,9 @@ def test_a_missing_library_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "h5py", None)
     monkeypatch.setitem(sys.modules, "minari", None)
     (tmp_path / "x.hdf5").touch()
-    with pytest.raises(MissingExtra, match=r"rewind-rl\[hdf5\]"):
+    with pytest.raises(MissingExtra, match=r"\[hdf5\]"):
         load(tmp_path / "x.hdf5")
-    with pytest.raises(MissingExtra, match=r"rewind-rl\[minari\]"):
+    with pytest.raises(MissingExtra, match=r"\[minari\]"):
         load("D4RL/door/human-v2")
 
 

@@ -9,6 +9,7 @@ from tests.data.logs import FIELDS, assert_equal, flat_log, trajectories
 from rewind.data import (
     from_d4rl,
     from_episodes,
+    from_steps,
     hdf5,
     load,
     load_hdf5,
@@ -178,3 +179,56 @@ def test_hdf5_of_the_first_edition_has_its_header_in_an_attribute(tmp_path):
         del file["rewind/header"]
     back = load(tmp_path / "x.hdf5")
     assert (back.name, back.notes) == (data.name, data.notes)
+
+
+def test_an_old_header_that_libhdf5_does_not_return_from_is_given_up_on(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "x.hdf5"
+    save_hdf5(from_d4rl(flat_log([4], [True]), "old"), path)
+    with h5py.File(path, "a") as file:
+        del file["rewind/header"]
+        file["rewind"].attrs["header"] = "{}"
+    content = bytearray(path.read_bytes())
+    first = content.index(b"GCOL") + 16  # the heap of strings; the size of its first one is 8 bytes further
+    content[first + 8 : first + 16] = (2**64 - 16).to_bytes(8, "little")
+    path.write_bytes(content)
+    monkeypatch.setattr("rewind.data.hdf5.PATIENCE", 0.5)
+    with pytest.raises(DataError, match=r"x\.hdf5: the attribute 'header' of the group rewind cannot be read"):
+        load(path)
+
+
+def test_minari_files_that_lead_elsewhere_are_refused(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    path = save_minari(from_d4rl(flat_log([4], [True])), "links-v0") / "data/main_data.hdf5"
+    whole, other = path.read_bytes(), tmp_path / "other.hdf5"
+    with h5py.File(other, "w") as file:
+        file["secret"] = np.zeros(4)
+
+    def external(file):
+        del file["episode_0/rewards"]
+        file["episode_0"].create_dataset("rewards", (4,), "f4", external=[(str(other), 0, 16)])
+
+    def linked(file):
+        del file["episode_0/rewards"]
+        file["episode_0/rewards"] = h5py.ExternalLink(str(other), "secret")
+
+    for change in (external, linked):
+        path.write_bytes(whole)
+        with h5py.File(path, "a") as file:
+            change(file)
+        with pytest.raises(DataError, match=r"rewards is (a link|stored in another file); expected"):
+            load(path.parent.parent)
+
+
+def test_paths_and_rewards_that_nobody_can_read_are_one_line(tmp_path):
+    for path in ("x" * 5000, "x" * 5000 + ".npz", "a/" * 2500, str(tmp_path / ("x" * 300 + ".hdf5"))):
+        with pytest.raises((DataError, UsageError)) as raised:
+            load(path)
+        assert "\n" not in str(raised.value)
+    zero = np.zeros(2)
+    with pytest.raises(DataError, match="the reward of step 0 of an episode is 'much'; expected a number"):
+        from_steps([(zero, zero, "much", zero, True, False)])
+    with pytest.raises(DataError, match=r"the observations of an episode have different shapes: \[\(2,\), \(3,\)\]"):
+        from_steps([(zero, zero, 1.0, np.zeros(3), True, False)])

@@ -161,7 +161,7 @@ def test_trap_9_without_file_and_host_the_error_says_what_to_do(tmp_path, monkey
     monkeypatch.setenv("REWIND_DATA", str(tmp_path))
     monkeypatch.setenv("D4RL_DATASET_DIR", str(tmp_path))
     monkeypatch.setenv("REWIND_MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(DownloadError, match=r"(?s)hopper_medium-v2\.hdf5.*by hand.*rewind/hopper-medium-v0"):
+    with pytest.raises(DownloadError, match=r"(?s)hopper_medium-v2\.hdf5.*by hand.*rewind/hopper-medium-v1"):
         load("hopper-medium-v2")
 
 

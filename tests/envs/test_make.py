@@ -54,10 +54,10 @@ def test_unknown_names_get_the_nearest(name, nearest):
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     pytest.importorskip("mujoco")
     monkeypatch.setitem(sys.modules, "gymnasium_robotics", None)
-    with pytest.raises(MissingExtra, match=r"'gymnasium_robotics'.*rewind-rl\[robotics\]"):
+    with pytest.raises(MissingExtra, match=r"'gymnasium_robotics'.*\[robotics\]"):
         make("pen-cloned-v1")
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    with pytest.raises(MissingExtra, match=r"'gymnasium'.*rewind-rl\[envs\]"):
+    with pytest.raises(MissingExtra, match=r"'gymnasium'.*\[envs\]"):
         make("hopper-medium-v2")
 
 
@@ -65,7 +65,7 @@ def test_missing_mujoco_is_named_with_its_extra(monkeypatch):
     for module in [name for name in sys.modules if name.startswith(("rewind.envs.batched", "rewind.envs.locomotion"))]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(MissingExtra, match=r"'mujoco'.*rewind-rl\[envs\]"):
+    with pytest.raises(MissingExtra, match=r"'mujoco'.*\[envs\]"):
         make("hopper-medium-v2")
 
 

@@ -30,8 +30,6 @@ from rewind.training.journal import Journal
 from rewind.training.log import JsonLines
 from rewind.training.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 ROOT = Path(__file__).parents[2]
 QUIET = {"progress": False, "batch_size": 8, "steps": 60, "evaluate_at": (20, 40), "log_every": 20}
 
@@ -266,9 +264,11 @@ def test_a_damaged_evaluation_is_named(data, beside, tmp_path):
     with pytest.raises(Stopped):
         train(data, runs_of(data), endless(), out=tmp_path, stop=stopping(2), **QUIET)
     _, first = kept_in(tmp_path / "group-0")[0]
-    first.write_bytes(first.read_bytes()[:-100])
-    with pytest.raises(DataError, match=r"evaluation-000000000020.npz, .* is damaged"):
-        train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
+    whole = first.read_bytes()
+    for damaged in (whole[:-100], whole.replace(b"seeds.npy", b"seedy.npy")):
+        first.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"evaluation-000000000020.npz, .* is damaged"):
+            train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
     first.unlink()
     resumed = train(data, runs_of(data), scorer(), out=tmp_path, resume=True, **QUIET)
     assert {step for step, _, _ in scores(resumed)} == {40, 60}

@@ -1,13 +1,14 @@
 """Diagnostics without a simulator are what their formulas say."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from rewind.data import Trajectories
 from rewind.errors import UsageError
-from rewind.evaluation.diagnose import diagnose, monte_carlo
+from rewind.evaluation.diagnose import counted_rows, diagnose, monte_carlo
+from rewind.evaluation.results import diagnostics_table
 
 DISCOUNT = 0.9
 
@@ -75,7 +76,7 @@ def test_a_perfect_critic_of_the_datas_own_policy_has_no_error():
         return np.array([moves.get(tuple(row), np.zeros(1)) for row in observations])
 
     result = diagnose(q, act, sets, DISCOUNT)
-    assert result.rows == result.value_rows == 7
+    assert result.rows == result.value_rows == result.terminal_rows == 7
     assert result.td_error == pytest.approx(0, abs=1e-6)
     assert result.value_correlation == pytest.approx(1)
     assert result.value_bias == pytest.approx(0, abs=1e-6)
@@ -112,6 +113,18 @@ def test_without_any_return_the_value_figures_are_nan():
     assert result.value_rows == 0
     assert np.isnan(result.value_bias)
     assert np.isfinite(result.td_error)
+
+
+def test_the_value_figures_say_how_many_rows_they_rest_on_and_how_these_end():
+    sets = data((True, False), (10, 60))  # of the second, 0.9 ** 44 is below a hundredth
+    result = diagnose(lambda s, a: s[:, 0], lambda s: s[:, :1], sets, DISCOUNT)
+    assert (result.rows, result.value_rows, result.terminal_rows) == (70, 10 + 60 - 43, 10)
+    told = "the value figures rest on 27 of 70 rows: 10 before a terminal, 17 long before a time-out"
+    assert counted_rows(asdict(result)) == told and counted_rows({"td_error": 1.0}) == ""
+    row = {"variant": "tr", "seeds": 1, "broken": 0, **asdict(result)}
+    assert f"\n{told};\n" in diagnostics_table([row]) and "\n\n" not in diagnostics_table(
+        [{**row, "terminal_rows": None}]
+    )
 
 
 def test_a_sample_of_rows_is_decided_by_its_seed():

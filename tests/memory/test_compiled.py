@@ -1,6 +1,7 @@
 """With and without Numba the same stream, to the bit."""
 
 import hashlib
+import importlib
 import os
 import subprocess
 import sys
@@ -25,6 +26,7 @@ def digest():
         for priority in ("uniform", *PRIORITIES)
         for reuse, alpha in (("on_finish", 1.0), ("epoch", 2.0), ("replacement", 0.5), ("on_finish", 6.0))
     ]
+    memories += [TrajectoryReplay(order=order, stagger=True, seed=3) for order in ("forward", "shuffled")]
     memories += [UniformReplay(seed=3), PrioritizedReplay(seed=3)]
     for memory in memories:
         memory.load_offline_dataset(data)
@@ -82,3 +84,31 @@ def test_the_core_imports_numpy_alone():
     environment = {**os.environ, "REWIND_NUMBA": "0"}
     run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_a_change_in_an_inlined_file_or_an_imported_constant_is_compiled_again(tmp_path, monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ("loop_constant", "loop_inner", "loop_outer")
+
+    def result(factor, added):
+        (tmp_path / "loop_constant.py").write_text(f"FACTOR = {factor}\n")
+        (tmp_path / "loop_inner.py").write_text(
+            "from rewind.compiled import inlined\n"
+            "from loop_constant import FACTOR\n"
+            f"@inlined\ndef inner(x):\n    return FACTOR * x + {added}\n"
+        )
+        (tmp_path / "loop_outer.py").write_text(
+            "from rewind.compiled import compiled\n"
+            "from loop_inner import inner\n"
+            "@compiled\ndef outer(x):\n    return inner(x)\n"
+        )
+        for name in names:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files of one second and one size
+        outer = importlib.import_module("loop_outer").outer
+        return outer(10), sum(outer.stats.cache_hits.values())
+
+    assert result(2, 1) == (21, 0) and result(2, 1) == (21, 1)
+    assert result(2, 3) == (23, 0) and result(4, 3) == (43, 0)

@@ -1,4 +1,4 @@
-"""The metrics equal their straightforward formulas; `auto` chooses by the paper's summary table."""
+"""The metrics equal their straightforward formulas; `paper` and `auto` choose by their tables."""
 
 import math
 
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import TrajectoryReplay
+from rewind import TrajectoryReplay, UsageError
 from rewind.memory import PRIORITIES, choose
+from rewind.memory.choice import recommended
 from rewind.memory.priorities import rewards_of
 from rewind.memory.ragged import Ragged
 from tests.helpers import make, ragged_lengths
@@ -39,8 +40,8 @@ FORMULAS = {
 }
 
 
-def test_all_twelve_metrics_are_there():
-    assert set(FORMULAS) == set(PRIORITIES)
+def test_all_twelve_metrics_of_the_paper_are_there():
+    assert set(FORMULAS) == {name for name, priority in PRIORITIES.items() if priority.of != "trajectories"}
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -68,10 +69,10 @@ def test_rewards_of_a_step_without_successor_count_in_the_quality():
     assert memory.probabilities()[0] > memory.probabilities()[1]
 
 
-def test_auto_takes_average_reward_on_sparse_data_and_says_why(capsys):
+def test_paper_takes_average_reward_on_sparse_data_and_says_why(capsys):
     rewards = np.zeros(100)
     rewards[::25] = 1.0  # 96% zeros
-    memory = TrajectoryReplay(priority="auto", seed=0)
+    memory = TrajectoryReplay(priority="paper", seed=0)
     for _ in range(2):  # nothing is kept between memories: Python's filters decide what is shown again
         with pytest.warns(UserWarning, match=r"the commonest reward, 0, is 96\.0% of 100") as caught:
             memory.load_offline_dataset(make(np.full(10, 10), rewards=rewards))
@@ -82,8 +83,8 @@ def test_auto_takes_average_reward_on_sparse_data_and_says_why(capsys):
     assert not memory.dynamic
 
 
-def test_auto_takes_lower_uqm_uncertainty_on_dense_data():
-    memory = TrajectoryReplay(priority="auto", seed=0)
+def test_paper_takes_lower_uqm_uncertainty_on_dense_data():
+    memory = TrajectoryReplay(priority="paper", seed=0)
     memory.load_offline_dataset(make(np.full(10, 10)))
     assert memory.choice.priority == "lower_uqm_unc" and memory.dynamic
 
@@ -97,3 +98,37 @@ def test_rewards_are_sparse_from_95_percent_on():
 
 def test_the_label_of_a_catalogue_wins_over_the_rewards():
     assert choose(make(np.full(10, 10)), label="sparse").priority == "avg_reward"
+
+
+def test_auto_takes_what_our_runs_recommend_and_says_that_it_changed():
+    for rewards, label in ((np.zeros(100), "sparse"), (np.arange(100.0), "dense")):
+        memory = TrajectoryReplay(priority="auto", seed=0)
+        with pytest.warns(UserWarning, match=r"chose 'uniform': .* Provisional: .*'auto' followed the paper before"):
+            memory.load_offline_dataset(make(np.full(10, 10), rewards=rewards))
+        assert memory.choice.label == label and not memory.dynamic
+        assert recommended()[label]["evidence"]["priority"] in str(memory.choice)
+
+
+def test_every_line_of_the_recommendations_has_its_evidence():
+    lines = {"priority", "sampler", "beta", "stagger", "bounded", "layer_norm"}
+    assert recommended()["provisional"]
+    for label in ("sparse", "dense"):
+        row = recommended()[label]
+        assert set(row) == {*lines, "evidence"} and set(row["evidence"]) == lines and all(row["evidence"].values())
+        assert row["priority"] in ("uniform", *PRIORITIES) and row["sampler"] in ("baseline", "tr", *PRIORITIES)
+
+
+def test_a_state_of_the_old_auto_is_one_of_paper():
+    data = make(np.full(10, 10))
+    old, new, auto = (TrajectoryReplay(name, seed=0) for name in ("paper", "paper", "auto"))
+    for memory in (old, new, auto):
+        memory.load_offline_dataset(data)
+    old.plan(3, 4)
+    state = old.state_dict() | {"config.priority": "auto"}
+    new.load_state_dict(state)
+    assert np.array_equal(new.plan(5, 4).indices, old.plan(5, 4).indices)
+    with pytest.raises(UsageError, match="saved with priority 'paper', this memory has 'auto'"):
+        auto.load_state_dict(state)
+    again = TrajectoryReplay("auto", seed=1)
+    again.load_state_dict(auto.state_dict(data=True))
+    assert again.choice == auto.choice

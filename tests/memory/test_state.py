@@ -21,6 +21,12 @@ FACTORIES = {
     "PTR by uncertainty, replacement": lambda seed: TrajectoryReplay("higher_lqm_unc", reuse="replacement", seed=seed),
 }
 
+CONTROLS = {
+    "shuffled, by softmax": lambda seed: TrajectoryReplay(
+        "advantage", order="shuffled", weighting="softmax", stagger=True, seed=seed
+    ),
+}
+
 
 def feed(memory, plan):
     values = np.cos(plan.indices + plan.first_step).astype(np.float32) + 2
@@ -38,7 +44,7 @@ def through_a_file(state):
 
 
 @pytest.mark.filterwarnings("ignore:.*played by several slots")
-@pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES)
+@pytest.mark.parametrize("factory", (FACTORIES | CONTROLS).values(), ids=FACTORIES | CONTROLS)
 @settings(deadline=None, max_examples=20)
 @given(ragged_lengths(), st.integers(1, 5), st.integers(0, 23), st.booleans(), st.integers(1, 5))
 def test_a_loaded_state_continues_exactly(factory, lengths, batch_size, before, pending, steps):

@@ -24,6 +24,7 @@ def write_policies(folder, task, *names):
     """One file for each name, each another policy."""
     folder.mkdir(exist_ok=True)
     for seed, name in enumerate(names):
+        (folder / name).parent.mkdir(exist_ok=True)
         random_policy(*SIZES[task], seed=seed).save(folder / f"{name}.npz")
     return folder
 

@@ -6,8 +6,8 @@ import pytest
 pytest.importorskip("mujoco")
 pytest.importorskip("gymnasium")
 
-from rewind.envs.ant_model import CELL
-from rewind.rebuilt.ant import CRUISE, AntNavigator, AntWalk, Walk, uprightness, walker_observations
+from rewind.envs.ant_model import CELL, uprightness
+from rewind.rebuilt.ant import CRUISE, AntNavigator, AntWalk, LingeringAnt, Walk, walker_observations
 
 NO_JITTER = np.zeros((1, 2))
 
@@ -54,6 +54,19 @@ def test_the_goal_itself_once_its_cell_is_next():
     navigator, goal = AntNavigator("umaze"), np.array([[0.7, 8.9]])
     assert (navigator.waypoints(np.array([[4.5, 8.5]]), goal, NO_JITTER + 0.9) == goal).all()
     assert (navigator.waypoints(np.array([[0.1, 8.2]]), goal, NO_JITTER + 0.9) == goal).all()
+
+
+def test_an_episode_lingers_for_its_own_number_of_steps_after_its_goal_wherever_the_ant_is_then():
+    env = LingeringAnt(4, "umaze", autoreset_mode="Disabled", max_episode_steps=9)
+    for _ in range(2):  # a reset starts anew
+        env.reset(seed=0)
+        env.goals[:], env.linger[:] = env.qpos[:, :2], (0, 2, 5, 9)
+        env.goals[2] = np.inf
+        ended = []
+        for step in range(9):
+            ended.append(env.step(np.zeros((4, 8)))[2])
+            env.goals[1] = np.inf if step == 0 else env.goals[1]
+        assert np.sum(ended, axis=0).tolist() == [9, 7, 0, 0]  # from the first, the third step on; never
 
 
 def test_the_walker_sees_no_place_but_a_direction():

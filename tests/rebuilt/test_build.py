@@ -18,7 +18,10 @@ from rewind.errors import CacheError
 from rewind.rebuilt import build as building
 from rewind.rebuilt import orders
 from rewind.rebuilt.build import build, load_rebuilt, read_built
+from rewind.rebuilt.orders import make_order
 from rewind.rebuilt.policy import BehaviourPolicy
+from rewind.rebuilt.recipes import GIVEN
+from rewind.rebuilt.recipes import recipes as find_recipes
 from tests.rebuilt.policies import random_policy, shorten, write_policies
 
 pytest.importorskip("gymnasium")
@@ -55,18 +58,23 @@ def steady(value, actions=3, observations=11):
     )
 
 
-@pytest.mark.parametrize("name", [POINT, "rewind/hopper-medium-expert-v0", "rewind/antmaze-medium-diverse-v0"])
+@pytest.mark.parametrize("name", [POINT, "rewind/hopper-medium-expert-v1", "rewind/antmaze-umaze-v1"])
 def test_the_same_arrays_at_any_number_of_processes(name, tmp_path, monkeypatch):
     if name != POINT:
         pytest.importorskip("mujoco")
         task = "ant" if "ant" in name else "hopper"
-        folder = write_policies(tmp_path / "policies", task, "hopper-medium", "hopper-expert", "ant")
+        names = ("v1/hopper-medium", "hopper-expert", "v1/ant-0", "v1/ant-1", "v1/ant-2")
+        folder = write_policies(tmp_path / "policies", task, *names)
         monkeypatch.setattr(orders, "POLICIES", folder)
         shorten(monkeypatch, name, width=3, horizon=30, size=300)
     one, two = (read_built(build(name, threads=threads, force=True)) for threads in (1, 2))
     assert one.digest == two.digest == one.notes["digest"]
     assert one.rows == one.notes["made"]["recipe"]["size"] and one.final_known.all()
-    assert read_built(build(name, seed=1)).digest != one.digest
+    other = read_built(build(name, seed=1))
+    assert other.digest != one.digest
+    if "ant" in name:  # the goal is another too
+        goals = [data.notes["made"]["recipe"]["maze"]["target"] for data in (one, two, other)]
+        assert goals[0] == goals[1] != goals[2]
 
 
 def test_a_smaller_size_is_the_beginning_of_a_larger_one(tmp_path):
@@ -96,6 +104,16 @@ def test_medium_replay_takes_the_checkpoints_in_the_order_of_their_numbers_with_
     assert [one["name"] for one in made] == ["hopper-replay-0", "hopper-replay-9", "hopper-replay-10"]
     assert [one["transitions"] for one in made] == [33, 33, 34]
     assert data.lengths.sum() == 100 and {33, 66, 100} <= set(np.cumsum(data.lengths).tolist())
+
+
+def test_every_shipped_policy_makes_a_set_and_a_set_of_several_policies_needs_no_file_twice():
+    names = [name for name, recipe in find_recipes().items() if GIVEN not in recipe.policies]
+    used = {part.path for name in names for part in make_order(name).parts if part.path is not None}
+    assert used == set(orders.POLICIES.rglob("*.npz"))
+    assert len({path.read_bytes() for path in used}) == len(used)
+    assert sum(path.stat().st_size for path in used) < 11e6  # nearly all of the wheel, which stays below 12 MB
+    replay = [part.name for part in make_order("rewind/hopper-medium-replay-v1").parts]
+    assert replay == [*(f"v1/hopper-replay-{stage:02}" for stage in range(10)), "v1/hopper-medium"]
 
 
 def test_playing_on_after_the_own_goal_is_another_set_of_full_episodes():

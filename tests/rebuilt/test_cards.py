@@ -1,6 +1,7 @@
 """Data cards: what the pages say is what the data is, beside what is published."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,20 @@ import pytest
 for package in ("gymnasium", "mujoco", "matplotlib"):
     pytest.importorskip(package)
 
-from rewind.data import load
+from rewind.cli.data import DataCards
+from rewind.data import from_episodes, load
 from rewind.data.catalogue import known_entry
 from rewind.data.published import published
+from rewind.errors import DataError, MissingExtra, UsageError
 from rewind.rebuilt import orders
+from rewind.rebuilt.orders import make_order
 from rewind.rebuilt.recipes import find_recipe, recipes
-from rewind.report.cards import card, write_cards
+from rewind.rebuilt.summary import summary
+from rewind.report import cards
+from rewind.report.cards import card, check_cards, contents, write_cards
 from rewind.report.figures import new_figure
 from rewind.report.inspection_plot import histogram, short
+from rewind.report.likeness import CardFacts, likeness, read_facts
 from tests.rebuilt.policies import shorten, write_policies
 
 POINT, HOPPER, ANT = "rewind/pointmaze-umaze-v0", "rewind/hopper-medium-v0", "rewind/antmaze-umaze-v0"
@@ -56,6 +63,110 @@ def test_the_index_keeps_what_was_written_before(small):
     assert "D4RL has no such set" in (small / "pointmaze-umaze-v0.md").read_text()
 
 
+WALKER = {"reached": 0.75, "back": 0.19, "saturated": 0.33, "steps": 300.0, "action_std": 0.8, "rows": 1_000_000}
+UMAZE, REPLAY = "rewind/antmaze-umaze-v1", "rewind/hopper-medium-replay-v1"
+
+
+def verdicts(name, **facts):
+    facts = CardFacts(**{"cards": {}, "measured": {}, "cloned": {}, **facts})
+    return {figure.name: figure.verdict for figure in likeness(find_recipe(name), facts) if figure.limit}
+
+
+def ended(fragments):
+    return {"fragments": fragments, "transitions": 1_000_000, "made": {"seed": 0, "recipe": {"maze": {"stop": [4, 8]}}}}
+
+
+def tried(*fragments):
+    more = {"met": 0.2, "rewarded_rows": 0.002, "fragments_of_other_goals": [1, 2, 3], "rows": 400_000}
+    return [{"dwell": dwell, "fragments": count, **more} for dwell, count in enumerate(fragments)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "failed"),
+    [
+        ({}, []),
+        ({"reached": 0.829, "back": 0.253, "saturated": 0.4399}, []),
+        ({"reached": 0.831}, ["episodes that reach their own goal"]),
+        ({"back": 0.126}, ["rows on the back"]),
+        ({"saturated": 0.441}, ["saturated actions"]),
+    ],
+)
+def test_a_walker_is_like_the_published_one_within_8_points_and_a_third(changed, failed):
+    measured = {UMAZE: {"walker": WALKER | changed, "endings": tried(9_000)}}
+    found = verdicts(UMAZE, cards={UMAZE: ended(10_154)}, measured=measured)
+    assert [name for name, verdict in found.items() if verdict != "within"] == failed and len(found) == 4
+
+
+def test_fragments_outside_a_factor_of_2_fail_unless_no_ending_matches():
+    measured = {UMAZE: {"walker": WALKER, "endings": tried(4_000, 9_000, 5, 5, 4_000)}}
+    counts = {5_077: "within", 20_308: "within", 5_076: "OUTSIDE", 20_309: "OUTSIDE"}
+    for count, verdict in counts.items():
+        assert verdicts(UMAZE, cards={UMAZE: ended(count)}, measured=measured)["fragments"] == verdict
+    for endings, verdict in {
+        (4_000, 30_000, 5, 5, 4_000): "unmatched",
+        (4_300, 30_000, 5, 5, 4_000): "unmatched",  # hardly nearer
+        (4_500, 30_000, 5, 5, 4_000): "OUTSIDE",  # take the nearest
+        (4_000, 30_000): "OUTSIDE",  # the chosen one was not tried
+    }.items():
+        measured[UMAZE]["endings"] = tried(*endings)
+        assert verdicts(UMAZE, cards={UMAZE: ended(5_076)}, measured=measured)["fragments"] == verdict
+    assert set(verdicts(UMAZE).values()) == {"NOT MEASURED"}
+
+
+def test_a_set_whose_episodes_stop_at_their_goal_shows_its_walkers_itself():
+    name = "rewind/antmaze-medium-play-v1"
+    figures = ended(10_000) | {"reached_own_goal": 0.5, "rows_on_the_back": 0.29, "saturated_actions": 0.31}
+    figures["made"]["recipe"]["maze"]["stop"] = True
+    found = verdicts(name, cards={name: figures}, measured={name: {"walker": WALKER | {"reached": 0.65}}})
+    assert found["episodes that reach their own goal"] == "OUTSIDE" and found["rows on the back"] == "within"
+
+
+def test_a_replay_is_within_4_points_of_the_mean_and_its_best_episode_within_10_of_the_medium_sets():
+    def scored(mean, best):
+        return {"behaviour_score": mean, "trajectories": 9, "spreads": {"normalised score": {"largest": best}}}
+
+    medium = "rewind/hopper-medium-v1"
+    for mean, best, expected in (
+        (18.9, 95.0, ["within"] * 2),
+        (19.1, 94.0, ["OUTSIDE"] * 2),
+        (15.0, 120.0, ["within", "OUTSIDE"]),
+    ):
+        found = verdicts(REPLAY, cards={REPLAY: scored(mean, best), medium: scored(44.0, 104.5)})
+        assert list(found.values()) == expected
+    assert verdicts(medium, cards={medium: scored(47.2, 100.0)}) == {"mean score": "within"}
+    assert verdicts(medium, cards={medium: scored(47.4, 100.0)}) == {"mean score": "OUTSIDE"}
+    assert list(verdicts(REPLAY, cards={REPLAY: scored(15.0, 100.0)}).values()) == ["within", "NOT MEASURED"]
+
+
+def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(small, monkeypatch, capsys):
+    shorten(monkeypatch, UMAZE, width=4, horizon=40, size=300)
+    write_policies(small.parent / "policies", "ant", "v1/ant-0", "v1/ant-1", "v1/ant-2")
+    with pytest.raises(UsageError, match="pointmaze-umaze-v0 is held to no limits"):
+        check_cards([POINT], small)
+    assert check_cards([UMAZE], small) == 4  # nothing is built or measured
+    assert "not built here" in capsys.readouterr().out
+    small.mkdir()
+    measured = {"walker": WALKER, "goal": [0.5, 8.5], "endings": tried(9, 8, 7, 6, 9)}
+    (small / "likeness.json").write_text(json.dumps({"sets": {UMAZE: measured}}))
+    cloned = {UMAZE: {"BC": {"score": 51.25, "seeds": 4}}}
+    (small / "cloned.json").write_text(json.dumps(cloned))
+    _, page = write_cards([UMAZE], small)
+    fragments = summary(load(UMAZE))["fragments"]
+    assert check_cards([UMAZE], small) == 0  # no ending gives as many fragments: unmatched, which is no failure
+    printed = capsys.readouterr().out
+    assert "unmatched" in printed and "1,000,000 rows of episodes that stop" in printed and "(built here)" in printed
+    assert f"| fragments | {fragments} | 10,154 | a factor of 2 | unmatched |" in page.read_text()
+    assert "An episode ends 4 to 8 steps after it reached its own goal." in page.read_text()
+    assert "| 1 steps | 8 | 1 | 2 | 3 |" in page.read_text()
+    assert "| BC | 51.2 | 4 | 54.6 |" in page.read_text() and "| 10% BC |  |  | 62.8 |" in page.read_text()
+    (small / "likeness.json").write_text(json.dumps({"sets": {UMAZE: measured | {"walker": WALKER | {"back": 0.1}}}}))
+    assert check_cards([UMAZE], small) == 1
+    with pytest.raises(DataError, match="1 figures of -v1 data sets are outside"):
+        DataCards((UMAZE,), small, check=True).run()
+    DataCards((UMAZE,), small, pages_only=True).run()
+    assert "| rows on the back | 10.0% | 19.0% | a third | OUTSIDE |" in page.read_text()
+
+
 def test_published_figures_are_of_catalogued_sets_and_a_joined_mean_lies_between_its_parts():
     for name in recipes():
         known = known_entry(name)
@@ -63,12 +174,36 @@ def test_published_figures_are_of_catalogued_sets_and_a_joined_mean_lies_between
             continue
         figures = published(known.name)
         assert figures.trajectories == known.episodes
-        assert (figures.mean_score is None) == (known.suite != "mujoco")
+        assert (figures.mean_score is None) == (known.suite != "mujoco" and known.name != "door-human-v1")
     for task in ("hopper", "halfcheetah", "walker2d"):
         medium, joined, expert = (
             published(f"{task}-{kind}-v2").mean_score for kind in ("medium", "medium-expert", "expert")
         )
         assert medium < joined < expert
+
+
+def test_the_card_of_an_ogbench_set_names_its_policy_and_each_tasks_share_of_solved_rows(tmp_path, monkeypatch):
+    """And without Matplotlib it has no picture."""
+    recipe = find_recipe("rewind/ogbench-cube-single-play-v0")
+    made = {**make_order(recipe.name).notes(), "episodes": 2, "versions": {}}
+    solved = np.arange(20) % 10 == 4
+
+    def data(name):
+        episodes = [
+            {"observations": np.zeros((11, 28)), "actions": np.zeros((10, 5)), "rewards": -1.0 * ~part,
+             "terminated": False, "inner_terminals": part} for part in np.split(solved, 2)
+        ]  # fmt: skip
+        return replace(from_episodes(episodes, name), notes={"made": made})
+
+    def no_picture(*_):
+        raise MissingExtra("no Matplotlib")
+
+    monkeypatch.setattr(cards, "load_rebuilt", data)
+    monkeypatch.setattr(cards, "draw_card", no_picture)
+    _, page = write_cards([recipe.name], tmp_path)
+    text = page.read_text()
+    assert "OGBench's own environment and oracles" in text and "png" not in text
+    assert "| rows with the goal of task 5 | 10.00% |" in text and "| trajectories | 2 | 1,000 |" in text
 
 
 def test_medians_in_pictures_have_the_digits_that_make_sense():
@@ -81,6 +216,8 @@ def test_medians_in_pictures_have_the_digits_that_make_sense():
 
 def test_the_pages_in_the_documentation_are_those_of_their_figures():
     folder = Path(__file__).parents[2] / "docs" / "data_cards"
-    for name, figures in json.loads((folder / "cards.json").read_text()).items():
+    facts = read_facts(folder)
+    for name in facts.cards:
         page = (folder / f"{name.removeprefix('rewind/')}.md").read_text()
-        assert page == card(find_recipe(name), figures)
+        assert page == card(find_recipe(name), facts, folder)
+    assert (folder / "README.md").read_text() == contents(facts)

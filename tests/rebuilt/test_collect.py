@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rewind.rebuilt.collect import Episodes, episode_stream, join, to_trajectories
+from rewind.rebuilt.collect import Episodes, episode_stream, join, to_trajectories, with_goal
 from rewind.rebuilt.recipes import find_recipe, recipes
 
 
@@ -48,17 +48,25 @@ def test_streams_differ_by_seed_set_part_and_episode_and_by_nothing_else():
 
 
 @pytest.mark.parametrize("name", [name for name, recipe in recipes().items() if recipe.maze])
-def test_a_maze_is_labelled_with_the_middle_of_the_evaluations_goals(name):
+def test_a_maze_is_labelled_with_the_middle_of_the_evaluations_goals_or_with_one_draw_of_them(name):
     pytest.importorskip("gymnasium")
     envs = pytest.importorskip("rewind.envs")
     recipe = find_recipe(name)
     env = envs.make(recipe.environment, 64, seed=0)
     assert env.spec.max_episode_steps == recipe.horizon
-    offsets = env.goals - np.array(recipe.maze.target)
+    middle = find_recipe(name.replace("-v1", "-v0")).maze.target
+    offsets = env.goals - np.array(middle)
     spread = 0.75 if "Ant" in recipe.environment else 0.0  # uniform(0, 1) + uniform(0, 0.5): 1.5 wide
     assert np.abs(offsets).max() <= spread
     assert np.abs(offsets.mean(axis=0)).max() <= spread / 4
     assert recipe.maze.reached == __import__(type(env).__module__, fromlist=["REACHED"]).REACHED
+    targets = np.array([with_goal(recipe, seed).maze.target for seed in range(20)])
+    if name.endswith("-v0"):
+        assert (targets == middle).all()
+    else:  # another for every seed, always the same for one
+        assert (targets == [with_goal(recipe, seed).maze.target for seed in range(20)]).all()
+        assert len(np.unique(targets)) == 40 and np.abs(targets - middle).max() <= spread
+        assert np.ptp(targets, axis=0).min() > spread
 
 
 def test_a_maze_is_rewarded_and_terminal_exactly_where_the_next_state_is_at_the_one_goal():

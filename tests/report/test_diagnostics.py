@@ -13,6 +13,7 @@ from tests.report.train_folder import write_train_folder
 
 from rewind.cli import main
 from rewind.evaluation import Diagnostics
+from rewind.files import file_digest, write_json
 from rewind.report.diagnostics import FIGURES, NO_SCORE
 from rewind.report.train_folder import POINTS, read_metrics
 
@@ -121,7 +122,7 @@ def test_metrics_that_were_cut_are_named_with_their_line(tmp_path, capsys):
     path.write_text(path.read_text()[:-9])
     with pytest.raises(SystemExit):
         main(["report", str(tmp_path)])
-    assert f"{path}, line 16, is not a line of metrics" in capsys.readouterr().err
+    assert f"{path}, line 16 of 16, is damaged or cut off" in capsys.readouterr().err
 
 
 def test_sections_go_into_a_page(tmp_path):
@@ -142,3 +143,14 @@ def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(vis
     text = chart.text_content()
     assert "Against the data: Q minus returns, mine, TD3+BC" in text and "Baseline 0.15 [0.1, 0.2] (2 runs)" in text
     assert "Baseline 0.00002" in training.locator(".legend").text_content()
+
+
+def test_rows_that_are_not_those_of_results_json_are_refused(tmp_path, capsys):
+    write_unplayed(tmp_path)
+    rows = tmp_path / "rows.jsonl"
+    write_json(tmp_path / "results.json", {"rows": file_digest(rows)})
+    report(tmp_path)
+    rows.write_text(rows.read_text().replace('"seed": 0', '"seed": 7'))
+    with pytest.raises(SystemExit):
+        report(tmp_path)
+    assert "rows.jsonl and results.json beside it are not of one training" in capsys.readouterr().err

@@ -30,15 +30,15 @@ def test_the_figures_are_those_of_the_data():
     assert found.rewards.different == 9 and found.rewards.nonzero_share == 1
     assert set(found.metrics) == set(QUALITY) and found.metrics["return"].different == 3
     assert found.notes["boundaries"] == "flags"
-    assert found.auto["priority"] == "lower_uqm_unc"
+    assert found.paper["priority"] == "lower_uqm_unc" and found.auto["priority"] == "uniform"
 
 
-def test_sparse_rewards_lead_auto_to_quality():
+def test_sparse_rewards_lead_the_paper_to_quality():
     log, _ = ant_log(episodes=20, horizon=100)
     log["rewards"][:] = 0
     log["rewards"][50] = 1
     found = inspect(from_d4rl(log))
-    assert found.auto["priority"] == "avg_reward" and found.rewards.its_share == pytest.approx(0.9995)
+    assert found.paper["priority"] == "avg_reward" and found.rewards.its_share == pytest.approx(0.9995)
 
 
 def test_rank_correlations_are_spearmans():

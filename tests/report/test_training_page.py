@@ -44,6 +44,17 @@ def test_folders_of_other_settings_are_other_methods(tmp_path, other, name):
     assert lines[0].startswith("| TR, β 0.5 |") and lines[1].startswith(f"| TR, β 0.5 ({setting} {value}) |")
 
 
+def test_several_folders_are_compared_on_one_page(tmp_path, monkeypatch):
+    write_train_folder(tmp_path / "a", critic_rate=1e-4)
+    write_train_folder(tmp_path / "b", critic_rate=1e-4, alpha=9.0)
+    write_train_folder(tmp_path / "c", critic_rate=1e-4, alpha=8.0)
+    monkeypatch.chdir(tmp_path)
+    main(["report", "a", "b", "--markdown", "report.md"])
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "| TR, β 0.5 |" in text and "| TR, β 0.5 (alpha 9.0) |" in text and "alpha 8.0" not in text
+    assert (tmp_path / "report.html").exists()
+
+
 def test_a_run_that_two_folders_hold_counts_once(tmp_path):
     for name in ("first", "second"):
         write_train_folder(tmp_path / name)

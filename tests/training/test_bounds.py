@@ -15,8 +15,6 @@ from rewind.targets import excess
 from rewind.training import View, bound_targets, make_runs, train
 from tests.training.small import DATA, QUIET, SMALL
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 def bounds(run):
     return [float(run.agent.target_low), float(run.agent.target_high)]
@@ -67,7 +65,7 @@ def test_bounds_that_change_nothing_change_nothing(algorithm):
 
 
 @pytest.mark.parametrize("algorithm, settings, said", [
-    ("edac", {}, "targets of EDAC cannot be bounded; those of iql and td3_bc can"),
+    ("edac", {}, "targets of EDAC cannot be bounded; those of discrete_iql, dqn, iql, rebrac, td3_bc can"),
     ("td3_bc", {"discount": 1.0}, "a discount of 1 bounds nothing; set target_low and target_high yourself"),
     ("td3_bc", {"target_low": 1e6}, "targets cannot be at least 1e\\+06 and at most"),
 ])  # fmt: skip

@@ -9,14 +9,14 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("equinox")
 
 from rewind import DataError, TrajectoryReplay, UsageError
+from rewind.agents import TD3BC, ReBRAC
 from rewind.training import Options, Run, Sampler, View, make_runs, train
-from rewind.training.engine import Source, make_normaliser, make_table
-from rewind.training.group import Group, groups_of
+from rewind.training.engine import Source, make_normaliser, make_table, seed_key
+from rewind.training.group import Group, action_units, groups_of
+from rewind.training.policies import to_policy
 from rewind.training.spec import best_fraction, possible_q
 from tests.helpers import make
 from tests.training.small import DATA, QUIET, SMALL
-
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 def final_policies(runs, steps=50, **settings):
@@ -50,13 +50,54 @@ def test_the_table_holds_what_the_memory_would_hand_out():
     memory = TrajectoryReplay(seed=0)
     memory.load_offline_dataset(DATA)
     for _ in range(20):
-        batch = memory.sample(8)
-        found = table.batch(batch.indices, batch.fresh, 3, 2)
+        plan = memory.plan(1, 8)
+        batch, chunks = memory.gather(plan, 0), memory.gather(plan, 0, 4)
+        found = table.batch(batch.indices, batch.fresh, TD3BC(3, 2))
         assert np.allclose(found.observations, normaliser(batch.observations), atol=1e-6)
         alive = ~batch.terminals
         assert np.allclose(found.next_observations[alive], normaliser(batch.next_observations)[alive], atol=1e-6)
         assert np.allclose(found.actions, batch.actions) and np.allclose(found.rewards, batch.rewards)
-        assert np.array_equal(found.terminals, batch.terminals)
+        assert np.array_equal(found.terminals, batch.terminals) and found.window is None
+        window = table.batch(batch.indices, batch.fresh, TD3BC(3, 2, window=4)).window
+        for name, expected in (("rewards", chunks.rewards), ("tails", chunks.tails), ("terminals", chunks.terminals)):
+            assert np.array_equal(getattr(window, name)[chunks.valid], expected[chunks.valid])
+        successors = normaliser(chunks.next_observations)
+        alive = chunks.valid & ~chunks.terminals
+        assert np.allclose(window.next_observations[alive], successors[alive], atol=1e-6)
+
+
+def test_the_next_action_is_known_unless_the_trajectory_ends_there():
+    data = make([4, 3, 5, 1, 6], terminated=0.5, known=0.5)
+    cut = ~data.terminated
+    assert data.terminated.any() and (cut & data.final_known).any() and (cut & ~data.final_known).any()
+    table = make_table([Source(data, make_normaliser(data, False))])
+    for trajectory, (start, length, played) in enumerate(zip(data.starts, data.lengths, data.transitions, strict=True)):
+        rows = np.arange(start, start + played)
+        batch = table.batch(rows, np.zeros(len(rows), bool), ReBRAC(3, 2))
+        timesteps = rows - start
+        terminal = (timesteps == length - 1) & data.terminated[trajectory]
+        # Of a last step that is no transition the action is known, though its successor is not.
+        assert np.array_equal(batch.next_known, timesteps < length - 1)
+        assert np.array_equal(batch.terminals, terminal)
+        known = np.asarray(batch.next_known)
+        assert np.array_equal(batch.next_actions[known], data.actions[rows[known] + 1])
+        window = table.batch(rows, np.zeros(len(rows), bool), ReBRAC(3, 2, window=3))
+        assert window.next_actions.shape == (len(rows), 3, 2)
+        assert np.array_equal(window.next_actions[:, 0], batch.next_actions)
+        assert np.array_equal(window.next_known[:, 0], batch.next_known)
+
+
+def test_a_window_recomputes_what_a_sweep_carries_and_any_sampler_takes_it():
+    still = {"actor_rate": 0.0, "critic_rate": 0.0, "policy_noise": 0.0, "target_low": -1e9, "target_high": 1e9}
+    carried = make_runs(DATA, "td3_bc", samplers=["tr"], betas=[0.4], **still, **SMALL)
+    longest = int(DATA.lengths.max())
+    windows = make_runs(DATA, "td3_bc", samplers=["tr", "baseline"], betas=[0.4], window=longest, **still, **SMALL)
+    forward = [replace(windows[0], sampler=Sampler("tr", order="forward"))]
+    runs = [*carried, *windows, *forward]
+    assert [len(group) for group in groups_of(runs)] == [1, 3]
+    targets = [trained.records[-1]["target"] for trained in train(DATA, runs, steps=50, log_every=50, **QUIET)]
+    assert targets[0] == pytest.approx(targets[1], rel=1e-4)  # the networks stand still
+    assert len({round(target, 3) for target in targets}) == 3
 
 
 def test_normalised_states_have_mean_0_and_deviation_1():
@@ -207,9 +248,19 @@ BAD = {
         r"observations have shape \(4,\); the agent expects \(3,\)",
     ),
     "actions out of bounds": (
-        lambda: train(out_of_bounds(), make_runs(DATA, **SMALL), steps=20, **QUIET),
+        lambda: train(out_of_bounds(), make_runs(DATA, **SMALL, max_action=1.2), steps=20, **QUIET),
         DataError,
-        r"an action of 1\.5 at row 7 is outside",
+        r"the actions go from .* to 1\.5.*, but max_action is 1\.2",
+    ),
+    "actions beyond the bounds that are given": (
+        lambda: train(out_of_bounds(), make_runs(DATA, view=View(action_bounds=((-1, 1),) * 2), **SMALL), **QUIET),
+        DataError,
+        "the actions go from .*, beyond action_bounds",
+    ),
+    "bounds of other actions": (
+        lambda: train(DATA, make_runs(DATA, view=View(action_bounds=((0, 100),)), **SMALL), **QUIET),
+        UsageError,
+        "expected two numbers, the smaller first, for each of",
     ),
     "no such device": (
         lambda: train(DATA, make_runs(DATA, **SMALL), steps=20, device="tpu", **QUIET),
@@ -274,12 +325,54 @@ def test_runs_take_what_load_takes_and_single_values():
         make_runs(data | {"actions": np.zeros(20, int)})
 
 
+def in_own_units():
+    """A pump from 0 to 100, a valve from 0 to 1."""
+    return replace(DATA, actions=np.array([50, 0.5]) + np.array([50, 0.5]) * DATA.actions)
+
+
+@pytest.mark.parametrize("algorithm", ["td3_bc", "iql"])
+def test_actions_in_their_own_units_give_the_same_policy_in_those_units(algorithm):
+    view = View(normalise_states=True)
+    runs = make_runs(DATA, algorithm, view=view, **SMALL)
+    own_runs = make_runs(DATA, algorithm, view=replace(view, action_bounds=((0, 100), (0, 1))), **SMALL)
+    (unit,), (own,) = train(DATA, runs, steps=20, **QUIET), train(in_own_units(), own_runs, steps=20, **QUIET)
+    actions, expected = own.act(DATA.observations), 50 + 50 * unit.act(DATA.observations)
+    np.testing.assert_allclose(actions[:, 0], expected[:, 0], atol=0.05)
+    np.testing.assert_allclose(100 * actions[:, 1], expected[:, 1], atol=0.05)
+    saved = to_policy(own, {})
+    assert saved.action_low.tolist() == [0, 0] and saved.action_high.tolist() == [100, 1]
+    np.testing.assert_allclose(saved(DATA.observations), actions, rtol=1e-3)
+
+
+def test_without_bounds_policies_stay_within_the_data_where_it_goes_beyond_one():
+    (run,) = make_runs(DATA, **SMALL)
+    assert (action_units(DATA, run).scale == 1).all() and (action_units(DATA, run).mean == 0).all()
+    data = in_own_units()
+    with pytest.warns(UserWarning, match="actions are not within -1 and 1"):
+        units = action_units(data, run)
+    np.testing.assert_allclose(units.undo(-1), data.actions.min(0), atol=1e-4)
+    np.testing.assert_allclose(units.undo(1), data.actions.max(0), rtol=1e-5)
+    constant = replace(data, actions=np.full_like(data.actions, 7.0))
+    with pytest.warns(UserWarning):
+        units = action_units(constant, run)
+    assert np.abs(units(constant.actions)).max() == 0 and np.allclose(units.undo(1), 7, atol=0.01)
+
+
+def test_seeds_are_told_apart_by_all_their_bits_and_small_ones_keep_their_streams():
+    for seed in (0, 7, 2**31, 2**32 - 1):
+        assert (seed_key(seed) == jax.random.PRNGKey(seed)).all()
+    seeds = (0, 1, 2**32, 2**32 + 1, 2**33, 2**64, 2**64 + 2**32)
+    assert len({tuple(seed_key(seed).tolist()) for seed in seeds}) == len(seeds)
+    with pytest.raises(UsageError, match="a seed is -1"):
+        seed_key(-1)
+
+
 def test_the_best_fraction_is_rounded_up_and_never_empty():
     returns = np.arange(30.0)[::-1]
     assert best_fraction(returns, 0.1).tolist() == [0, 1, 2]
     assert best_fraction(returns, 0.11).tolist() == [0, 1, 2, 3]
     assert best_fraction(np.zeros(3), 0.01).tolist() == [0]
     assert len(best_fraction(returns, 1.0)) == 30
-    for wrong in (0.0, 1.1):
+    for wrong in (0.0, 1.1, float("nan")):
         with pytest.raises(UsageError, match="top"):
-            best_fraction(returns, wrong)
+            View(top=wrong)

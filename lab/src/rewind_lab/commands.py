@@ -6,6 +6,7 @@ from typing import Annotated
 from rewind.cli.arguments import subcommand
 from rewind_lab.behaviour.commands import (
     BehaviourCurves,
+    BehaviourLikeness,
     BehaviourList,
     BehaviourShip,
     BehaviourTrain,
@@ -19,7 +20,7 @@ from rewind_lab.bench.peers import BenchPeers
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
 from rewind_lab.paper import commands as paper
-from rewind_lab.paper.report.commands import PaperBeside, PaperReport
+from rewind_lab.paper.report.commands import PaperBeside, PaperCloned, PaperReport
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Behaviour:
         | Annotated[BehaviourShip, subcommand("ship")]
         | Annotated[BehaviourCurves, subcommand("curves")]
         | Annotated[BehaviourWalker, subcommand("walker")]
+        | Annotated[BehaviourLikeness, subcommand("likeness")]
     )
 
     def run(self) -> None:
@@ -83,6 +85,7 @@ class Paper:
         | Annotated[paper.PaperSettings, subcommand("settings")]
         | Annotated[PaperReport, subcommand("report")]
         | Annotated[PaperBeside, subcommand("beside")]
+        | Annotated[PaperCloned, subcommand("cloned")]
     )
 
     def run(self) -> None:

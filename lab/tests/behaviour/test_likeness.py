@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +12,16 @@ import pytest
 from rewind.rebuilt.collect import Episodes, relabelled
 from rewind.rebuilt.recipes import find_recipe
 from rewind.rebuilt.summary import flag_fragments
+from rewind.rebuilt.worker import Job
+from rewind_lab.behaviour import measuring
 from rewind_lab.behaviour.likeness import (
     PUBLISHED,
     distance,
+    ending_table,
     evaluation_goals,
     fragment_sums,
     fragments_per_million,
+    mixed,
     walker_figures,
     walker_sums,
 )
@@ -73,3 +79,59 @@ def test_published_figures_are_at_no_distance_and_the_limits_at_one() -> None:
 def test_evaluation_goals_lie_where_the_environment_draws_them() -> None:
     goals = evaluation_goals("large-play", 200)
     assert ((goals >= [32.0, 24.0]) & (goals <= [33.5, 25.5])).all()
+
+
+def test_walkers_that_give_the_same_rows_are_mixed_by_their_rows_and_episodes() -> None:
+    quick, slow = wandering([10] * 12, 1), wandering([60, 60], 2)
+    ended = (np.arange(12) < 9, np.array([True, False]))
+    sums = [walker_sums(replace(p, terminated=t)) for p, t in zip((quick, slow), ended, strict=True)]
+    both = mixed([walker_figures(one) for one in sums])
+    together = walker_figures({name: sums[0][name] + sums[1][name] for name in sums[0]})
+    for name in ("rows", "episodes", "episodes_per_million", "reached", "steps", "back", "saturated"):
+        assert both[name] == pytest.approx(together[name]), name
+    counted = [fragment_sums(p, np.zeros((len(p.lengths), 2)), np.full((3, 2), 0.75), [0, None]) for p in (quick, slow)]
+    never = ending_table([0, None], counted)[1]
+    assert never["rows"] == 240 and never["dwell"] is None
+    assert never["episodes_per_million"] == round(1e6 * 14 / 240)
+
+
+def test_likeness_is_measured_alike_at_any_number_of_processes_and_resumes(tmp_path, monkeypatch) -> None:
+    """Chunks are played by a stand-in: only which chunks count, and that none is played twice, is tested."""
+    asked: list[tuple[bool, int, int]] = []
+
+    class Workers:
+        def __init__(self, module: str, count: int) -> None:
+            self.count, self.waiting = count, []
+
+        def __enter__(self) -> Workers:
+            return self
+
+        def __exit__(self, *exception: object) -> None:
+            return None
+
+        def submit(self, message):  # finished at once
+            job = Job.read(str(message["job"]))
+            asked.append((job.recipe.maze.stop, job.part, job.chunk))
+            played = wandering([20 + 7 * job.chunk] * 3, job.chunk)
+            if job.recipe.maze.stop:
+                line = walker_sums(played)
+            else:
+                goals = np.full((2, 2), 0.75)
+                line = fragment_sums(played, np.zeros((3, 2)), goals, measuring.DWELLS)
+            future = Future()
+            future.set_result({"line": json.dumps({"played": played.rows, **line})})
+            return future
+
+    monkeypatch.setattr(measuring, "Processes", Workers)
+    found = [
+        measuring.measure_likeness(tmp_path / f"{threads}.json", ["umaze"], 600, 300, threads=threads)["sets"]
+        for threads in (1, 5)
+    ]
+    assert found[0] == found[1]
+    walker = found[0]["rewind/antmaze-umaze-v1"]["walker"]
+    assert walker["rows"] == 3 * 3 * (20 + 27 + 34)  # of each walker, whole chunks until it has a third of 600
+    asked.clear()
+    assert measuring.measure_likeness(tmp_path / "1.json", ["umaze"], 600, 300)["sets"] == found[0]
+    assert not asked
+    more = measuring.measure_likeness(tmp_path / "1.json", ["umaze"], 900, 300)["sets"]["rewind/antmaze-umaze-v1"]
+    assert asked == [(True, part, 3) for part in range(3)] and more["walker"]["rows"] > walker["rows"]

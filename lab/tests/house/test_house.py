@@ -16,7 +16,7 @@ from rewind_lab.house.walk import walk
 MOST_FILES = 16
 OURS = re.compile(r"rewind(_lab)?(\.\w+)+(:\w+)?")
 # Where a module is imported by a name that is not written there: a library, or an entry of a registry.
-IMPORTS_BY_NAME = {"rewind.errors", "rewind.arrays", "rewind.registry"}
+IMPORTS_BY_NAME = {"rewind.errors", "rewind.targets", "rewind.registry"}
 
 
 def trees():

@@ -31,7 +31,7 @@ def test_the_appendix_wants_every_sampler_on_every_set_with_every_seed():
 
 
 def test_a_priority_that_somebody_adds_is_not_in_the_papers_tables(monkeypatch):
-    assert tuple(REGISTERED) == PRIORITIES  # in the paper's order
+    assert tuple(REGISTERED)[: len(PRIORITIES)] == PRIORITIES  # in the paper's order
     monkeypatch.setitem(REGISTERED._things, "thirteenth", Priority(len))
     assert "thirteenth" in REGISTERED
     assert {spec.sampler for spec in wanted("td3_bc")["td3_bc"]} == {"baseline", "tr", *PRIORITIES}
@@ -80,7 +80,7 @@ def test_the_most_valuable_runs_come_first_with_antmaze_and_mujoco_in_turns():
 def test_rebuilt_sets_stand_in_by_name_and_those_without_one_are_left_out():
     names = data_names(["all"], "rewind")
     assert "rewind/hopper-medium-replay-v0" in names and "rewind/pen-expert-v0" in names
-    assert len(names) == 9 + 6 + 4  # no cloned Adroit data is rebuilt
+    assert len(names) == 9 + 6 + 4  # cloned Adroit data was rebuilt later
     runs = wanted("2", data="rewind", datasets=["rewind/antmaze-large-play-v0"])["2"]
     assert {spec.beta for spec in runs} == {1.0, 0.0, 0.75} and {spec.suite for spec in runs} == {"antmaze"}
 

@@ -19,8 +19,6 @@ from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.index import index_of
 from rewind_lab.paper.job import JobOptions, train_group
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 def rows_of(specs, folder, options):
     trained = train_group(specs, folder, Deadline(), options)

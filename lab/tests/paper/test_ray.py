@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from rewind.run_spec import digest
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.job import JobOptions
+from rewind_lab.paper.ray_runner import scratch_folder
 from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner, RunnerOptions
 
@@ -51,7 +51,7 @@ def test_a_killed_worker_costs_nothing_but_time(tmp_path):
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'lab/src'}"}
     command = [sys.executable, "-c", PROGRAM, *map(str, arguments), "--checkpoint-minutes", "0.01"]
     driver = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    there = Path(tempfile.gettempdir()) / "rewind-paper" / digest([str(out.resolve())])
+    there = scratch_folder() / digest([str(out.resolve())])
     begin = time.monotonic()
     while len(working(there)) < 2:  # both groups are under way, on two workers
         assert driver.poll() is None, driver.stdout.read().decode()
@@ -81,9 +81,9 @@ def test_a_cluster_that_is_not_there_is_one_line(tmp_path, capsys):
 
 
 def test_what_goes_wrong_on_a_worker_is_told_with_its_group(tmp_path, capfd):
-    """A shape that is no number breaks the building of networks, with an exception that is none of ours."""
+    """A shape that is no whole number breaks the building of networks, with an exception that is none of ours."""
     definitions = write_definitions(tmp_path)
-    definitions.write_text(definitions.read_text().replace("[[8]]", '[["wide"]]'))
+    definitions.write_text(definitions.read_text().replace("[[8]]", "[[8.5]]"))
     with pytest.raises(SystemExit):
         main(["paper", "run", "--definitions", str(definitions), "--out", str(tmp_path / "out"), "--ray", "local"])
     printed, error = capfd.readouterr()

@@ -14,7 +14,7 @@ from rewind.run_spec import OLD_NAMES
 from rewind_lab.paper import collect as collecting
 from rewind_lab.paper.collect import collect, gather, set_aside
 from rewind_lab.paper.index import read_index
-from rewind_lab.paper.results import group_files, read_rows
+from rewind_lab.paper.results import group_files, read_rows, write_parquet
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -74,7 +74,7 @@ def test_the_index_is_the_same_without_pyarrow(folder, monkeypatch):
     without = read_index(folder)
     assert without.runs == {**index.runs, "d": "new"} and without.seconds == 30.0 + 30.0 + 15.0
     assert without.groups["g"] == index.groups["g"] and index.groups["g"].evaluations == 2
-    with pytest.raises(MissingExtra, match=r"rewind-rl\[paper\]"):
+    with pytest.raises(MissingExtra, match=r"pip install .*lab"):
         read_rows(folder)
     assert len(gather(folder, folder / "home.jsonl")) == 1  # what is new here, for a machine that can fold it
 
@@ -181,3 +181,23 @@ def test_rows_of_the_first_edition_are_read_with_the_names_of_today(tmp_path):
     (tmp_path / "groups" / "old.jsonl").write_text(json.dumps(old))
     (read,) = read_rows(tmp_path)
     assert read["rank_exponent"] == 2.0 and "exponent" not in read
+
+
+def test_the_table_is_verified_when_it_is_read(folder):
+    collect(folder)
+    path, index = folder / "results.parquet", folder / "finished.json"
+    whole, rows = path.read_bytes(), read_rows(folder)
+    half = len(whole) // 2
+    for place in (100, half, half + 1):  # inside the pages
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(DataError, match=r"results\.parquet"):
+            read_rows(folder)
+    for kept in (rows[:-1], rows[1:]):  # a run fewer, a row fewer
+        write_parquet(folder, kept)
+        with pytest.raises(DataError, match=r"parquet is not whole: [01] of 3 runs in finished\.json are missing"):
+            read_rows(folder)
+    path.write_bytes(whole)
+    index.write_text("{}")
+    with pytest.raises(DataError, match=r"finished\.json is damaged \(no runs and groups\)"):
+        read_index(folder)
+    assert collect(folder) == rows and len(read_index(folder).runs) == 3

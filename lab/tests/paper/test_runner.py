@@ -26,6 +26,7 @@ from rewind.training import Stopped
 from rewind.training.evaluations import InPlace
 from rewind_lab.paper import job
 from rewind_lab.paper.clock import Clock, Deadline, parse_duration
+from rewind_lab.paper.ray_runner import scratch_folder
 from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner, RunnerOptions
 from rewind_lab.paper.work import begun, only_runner, work_folder, write_work
@@ -327,3 +328,16 @@ def test_durations():
     for text in ("", "9x", "m", "0s", "-3m", "1h30"):
         with pytest.raises(UsageError, match="a time of"):
             parse_duration(text)
+
+
+def test_the_scratch_folder_of_workers_is_for_one_user_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = scratch_folder()
+    assert folder == scratch_folder() and folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    with pytest.raises(UsageError, match="not a folder of this user alone"):
+        scratch_folder()
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(UsageError, match="not a folder of this user alone"):
+        scratch_folder()

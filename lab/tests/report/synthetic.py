@@ -51,10 +51,11 @@ def null(spec):
 
 
 def rows(
-    effect=as_claimed, tables=("2", "fixed_beta", "td3_bc"), data="rewind", noise=1.5, keep=lambda spec: True, **choice
-):
+    effect=as_claimed, tables=("2", "fixed_beta", "td3_bc"), data="rewind", noise=1.5, keep=lambda spec: True,
+    definitions=None, **choice,
+):  # fmt: skip
     """The rows of finished runs, as the runner writes them."""
-    definitions = load_definitions()
+    definitions = load_definitions(definitions)
     specs = in_order(definitions.wanted(RunChoice(tables, data, **choice)))
     generator = np.random.default_rng(0)
     return [row for spec in specs if keep(spec) for row in _run(spec, effect, noise, generator)]

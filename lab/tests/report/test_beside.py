@@ -1,11 +1,16 @@
 """Scores on rebuilt data beside the paper's."""
 
+from pathlib import Path
+
 import pytest
 from lab.tests.report import synthetic
 
+from rewind.data.catalogue import known_entry
 from rewind.errors import DataError
+from rewind.rebuilt.recipes import recipes
 from rewind.report.runs import runs_of
-from rewind_lab.paper.report.beside import behaviour_scores, beside
+from rewind_lab.paper.definitions import EVIDENCE
+from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.results import PaperResults
 
 
@@ -24,9 +29,9 @@ def test_ours_stand_beside_the_papers_and_what_is_missing_is_said(tmp_path):
     lines = variants(beside(PaperResults(runs_of(only_td3_bc), "rewind"), behaviour_scores(tmp_path / "cards.json")))
     assert lines["rewind/hopper-medium-v0", "TD3+BC", "Baseline"] == [
         "rewind/hopper-medium-v0", "44.3, 32.4", "TD3+BC", "Baseline",
-        "59.3", "60.5 ± 5.8", "**65.0 ± 0.0** (65 65)", "2",
+        "59.3", "60.5 ± 5.8", "**65.0 ± 0.0** (65 65)", "2", "+5.7",
     ]  # fmt: skip
-    assert lines["rewind/hopper-medium-v0", "IQL", "Baseline"][-2:] == ["not run yet", "0"]
+    assert lines["rewind/hopper-medium-v0", "IQL", "Baseline"][-3:] == ["not run yet", "0", "-"]
     assert lines["rewind/antmaze-medium-play-v0", "TD3+BC", "Weighted, β 0.98"][5] == "71.1 ± 9.2"
 
 
@@ -48,3 +53,20 @@ def test_runs_by_another_protocol_do_not_stand_beside_the_papers():
     short = synthetic.rows(synthetic.null, ("rebuilt",), datasets=["hopper-medium-v2"], seeds=(0, 1), steps=5000)
     with pytest.raises(DataError, match="they have 5,000 steps"):
         beside(PaperResults(runs_of(short), "rewind"), {})
+
+
+def test_cloning_scores_of_every_v1_set_are_means_over_seeds_with_all_the_data_and_its_best_tenth():
+    made = synthetic.rows(
+        lambda spec: 10.0 * spec.seed + 20.0 * len(spec.settings) + (500.0 if spec.algorithm != "bc" else 0.0),
+        ("uniform", "cloned"), noise=0.0, definitions=EVIDENCE,
+    )  # fmt: skip
+    runs = [run for run in runs_of(made) if run.algorithm == "iql" and run.row["seed"] == 0]
+    page = beside(PaperResults(runs, "rewind"), {}, "uniform", EVIDENCE, Path("lab/results/evidence"))
+    assert variants(page)["rewind/antmaze-umaze-v1", "IQL", "Baseline"][-1] == "+442.5, far"
+    assert "from `lab/results/evidence`" in page
+    scores = cloned_scores(runs_of(made))
+    assert set(scores) == {name for name in recipes() if name.endswith("-v1") and known_entry(name).suite != "adroit"}
+    assert scores["rewind/hopper-medium-v1"] == {
+        "BC": {"score": pytest.approx(80.0, abs=0.5), "seeds": 4},
+        "10% BC": {"score": pytest.approx(100.0, abs=0.5), "seeds": 4},
+    }

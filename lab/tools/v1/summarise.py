@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rewind.files import write_json
-from rewind_lab.behaviour.likeness import PUBLISHED, distance, fragments_per_million, walker_figures
+from rewind_lab.behaviour.likeness import PUBLISHED, distance, ending_table, mixed, walker_figures
 
 COUNTED = ("episodes", "rows", "reached", "steps", "back", "ended_on_back", "saturated", "square", "mean")
 ENDINGS = ("episodes", "rows", "rewarded", "ended_rewarded", "met")
@@ -61,45 +61,11 @@ def walker_set(kind: str, chunks: list[dict[str, Any]]) -> dict[str, Any]:
     dwells = next(chunk["dwells"] for chunk in chunks if "dwells" in chunk)
     return {
         "together": rounded(together),
-        "published": PUBLISHED[kind],
+        "published": dict(PUBLISHED[kind]),
         "distance": rounded(distance(kind, together)),
         "walkers": {name: rounded(figures) for name, figures in alone.items()},
         "endings": ending_table(dwells, endings),
     }
-
-
-def mixed(alone: list[dict[str, float]]) -> dict[str, float]:
-    """Of the same number of rows from each."""
-    each = np.array([figures["episodes_per_million"] for figures in alone])
-    reached = each * [figures["reached"] for figures in alone]
-    by_episode = {}
-    for name in ("reached", "ended_on_back"):
-        by_episode[name] = float((each * [f[name] for f in alone]).sum() / each.sum())
-    by_row = {name: float(np.mean([f[name] for f in alone])) for name in ("back", "saturated", "action_std")}
-    steps = float((reached * [f["steps"] for f in alone]).sum() / reached.sum())
-    counted = {name: sum(f[name] for f in alone) for name in ("rows", "episodes")}
-    return counted | {"episodes_per_million": float(each.mean()), "steps": steps} | by_episode | by_row
-
-
-def ending_table(dwells: list[int | None], walkers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    pieces = np.mean([fragments_per_million(sums) for sums in walkers], axis=0)  # (dwells, goals)
-    rewarded = np.mean([sums["rewarded"] / sums["rows"][:, None] for sums in walkers], axis=0)
-    episodes = np.mean([1e6 * sums["episodes"] / sums["rows"] for sums in walkers], axis=0)
-    met = np.mean([sums["met"] / sums["episodes"][:, None] for sums in walkers], axis=0)
-    rows = np.sum([sums["rows"] for sums in walkers], axis=0)
-    return [
-        {
-            "dwell": "never stops" if dwell is None else dwell,
-            "rows": int(rows[at]),
-            "episodes": round(float(episodes[at])),
-            "fragments": round(float(pieces[at].mean())),
-            "least": round(float(pieces[at].min())),
-            "most": round(float(pieces[at].max())),
-            "rewarded_rows": round(float(rewarded[at].mean()), 5),
-            "episodes_that_meet_the_goal": round(float(met[at].mean()), 4),
-        }
-        for at, dwell in enumerate(dwells)
-    ]
 
 
 def rounded(figures: dict[str, float]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rewind.rebuilt.ant import Walk
-from rewind_lab.behaviour.online import Online, Plan
+from rewind_lab.behaviour.online import BehaviourPlan, Online
 
 FREE = 100.0  # metres a second: no limit
 
@@ -26,15 +26,15 @@ SECOND = (
     Walk("large-data", 0.2, 1.5, ends=False),
     Walk("large-data", 0.0, FREE, ends=True),
 )
-ANT = Plan(
+ANT = BehaviourPlan(
     "ant", 800_000, (0, 1, 2), copies=64, rounds=2, capacity=800_000, early=25_000, early_until=800_000, threads=2
 )
 PLANS = {
     "ant-first": replace(ANT, walks=FIRST),
     "ant-second": replace(ANT, walks=SECOND, seeds=(3, 4, 5)),
-    "hopper": Plan("Hopper-v4", 300_000, early=5_000, threads=1),
-    "halfcheetah": Plan("HalfCheetah-v4", 200_000, early=5_000, threads=2),
-    "walker2d": Plan("Walker2d-v4", 600_000, early=10_000, early_until=600_000, threads=1),
+    "hopper": BehaviourPlan("Hopper-v4", 300_000, early=5_000, threads=1),
+    "halfcheetah": BehaviourPlan("HalfCheetah-v4", 200_000, early=5_000, threads=2),
+    "walker2d": BehaviourPlan("Walker2d-v4", 600_000, early=10_000, early_until=600_000, threads=1),
 }
 
 

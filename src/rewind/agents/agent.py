@@ -29,6 +29,7 @@ An agent remembers nothing: `init` makes a state, `update` makes the next one. Y
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import fields, replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
@@ -40,11 +41,22 @@ import numpy as np
 
 from rewind.agents.networks import MLP, Array, Scalar
 from rewind.errors import UsageError
+from rewind.targets import lambda_window, weighted_target
 
 Metrics = dict[str, Array]
 State = TypeVar("State")
 
 LOW, HIGH = "target_low", "target_high"
+RANGE = "range"  # of a field, in its metadata
+
+
+class Window(NamedTuple):
+    """Each row of a batch with those that follow it, in the order of time, for targets over a window."""
+
+    rewards: Array  # (period, batch, window)
+    terminals: Array  # (period, batch, window) bool
+    tails: Array  # (period, batch, window) bool: the last transition of its trajectory; what follows is another's
+    next_observations: Array  # (period, batch, window, observation)
 
 
 class Transitions(NamedTuple):
@@ -62,23 +74,42 @@ class Transitions(NamedTuple):
     next_observations: Array  # (period, batch, observation)
     terminals: Array  # (period, batch) bool: no bootstrap
     fresh: Array  # (period, batch) bool: nothing carried
+    window: Window | None = None  # of an agent whose `window` is more than 1
+    next_actions: Array | None = None  # (period, batch[, window], action) where an agent wants them
+    next_known: Array | None = None  # (period, batch[, window]) bool: whether the data took one in the next state
+
+    @property
+    def successors(self) -> Array:
+        """The states that targets bootstrap from: (period, batch, observation), or (period, batch, window, ...)."""
+        return self.next_observations if self.window is None else self.window.next_observations
 
     def split(self, period: int) -> list[Transitions]:
         """The batches one by one, without the leading axis."""
         given = len(self.rewards)
         if given != period:
             raise UsageError(f"the batch has a leading axis of {given}; this agent takes {period} batches per update")
-        return [Transitions(*(field[index] for field in self)) for index in range(period)]
+        batches: list[Transitions] = [jax.tree.map(lambda leaf, at=at: leaf[at], self) for at in range(period)]
+        return batches
 
 
-def shape(default: Any = ...) -> Any:
-    """A field that is part of the compiled program: sizes, and what belongs to the data set."""
-    return eqx.field(static=True) if default is ... else eqx.field(static=True, default=default)
+def shape(default: Any = ..., low: float | None = None) -> Any:
+    """A field that is part of the compiled program: sizes, and what belongs to the data set. low: the least value."""
+    metadata = {} if low is None else {RANGE: (low, math.inf)}
+    return eqx.field(static=True, metadata=metadata, **({} if default is ... else {"default": default}))
 
 
-def number(default: float) -> Any:
-    """A field that is an argument of the compiled program: anything a user may sweep."""
-    return eqx.field(default=default, converter=_float32)
+def number(default: float, low: float = -math.inf, high: float = math.inf) -> Any:
+    """A field that is an argument of the compiled program: anything a user may sweep, from `low` to `high`."""
+    return eqx.field(default=default, converter=_float32, metadata={RANGE: (low, high)})
+
+
+def _check_range(name: str, value: Any, low: float, high: float, default: Any) -> None:
+    numbers, endless = np.asarray(value), isinstance(default, float) and math.isinf(default)
+    known = numbers.dtype.kind in "biuf"
+    if not known or not ((low <= numbers) & (numbers <= high) & (np.isfinite(numbers) | endless)).all():
+        expected = f"a number from {low:g} to {high:g}" if np.isfinite(high) else f"at least {low:g}"
+        expected = expected if np.isfinite(low) else "a finite number"
+        raise UsageError(f"{name} is {f'{numbers:g}' if known and not numbers.ndim else value}; expected {expected}")
 
 
 def _float32(value: Any) -> Any:
@@ -94,14 +125,31 @@ class Agent(eqx.Module, Generic[State]):
 
     period: consecutive batches that one `update` takes, where it takes more than one
     discount, beta: of the targets of its critics (`rewind.targets`)
+    window: rows over which targets are recomputed instead of carried, 1 by default
     target_low, target_high: bounds of these targets, infinite by default
     """
 
-    observation_size: int = shape()
-    action_size: int = shape()
+    observation_size: int = shape(low=1)
+    action_size: int = shape(low=1)
 
     entropy_bonus: ClassVar[bool] = False
     """Whether Q contains more than rewards, so that rewards do not bound it."""
+
+    def __check_init__(self) -> None:
+        numbers = {name: value for name, value in vars(self).items() if not isinstance(value, jax.core.Tracer)}
+        for field in fields(self):
+            if field.name in numbers and RANGE in field.metadata:
+                low, high = field.metadata[RANGE]
+                _check_range(field.name, numbers[field.name], low, high, field.default)
+        low, high = numbers.get(LOW, -math.inf), numbers.get(HIGH, math.inf)
+        if not low <= high:
+            raise UsageError(f"target_low is {low:g} and target_high {high:g}; expected the low one to be less")
+
+    discrete: ClassVar[bool] = False
+    """Whether it chooses one of `action_size` actions, which are one-hot: the one where its network is largest."""
+
+    next_actions: ClassVar[bool] = False
+    """Whether its batches have the actions that the data took in the next states."""
 
     # Learning
 
@@ -128,11 +176,13 @@ class Agent(eqx.Module, Generic[State]):
         """The part of the state that acts: what evaluation needs and what is kept of a finished run."""
 
     def act(self, policy: Any, observations: Array) -> Array:
-        """(rows, observation) -> (rows, action): the deterministic policy, within +-max_action."""
+        """(rows, observation) -> (rows, action): the deterministic policy, within +-max_action, or one-hot."""
+        if self.discrete:
+            return jax.nn.one_hot(jnp.argmax(policy(observations), axis=-1), self.action_size)
         return jnp.tanh(policy(observations)) * self.max_action
 
     def network(self, policy: Any) -> MLP | None:
-        """The network whose tanh times max_action is the action, for export; None: the policy cannot be exported.
+        """The network whose tanh times max_action, or argmax, is the action, for export; None: it cannot be exported.
 
         An agent with an `act` of its own has none, unless it defines this too.
         """
@@ -151,6 +201,11 @@ class Agent(eqx.Module, Generic[State]):
         return 1
 
     @property
+    def layer_norm(self) -> bool:
+        """Whether its critics normalise their hidden layers."""
+        return False
+
+    @property
     def discount(self) -> Scalar | None:
         """Of the critics' targets; None for an agent without critics."""
         return None
@@ -159,6 +214,27 @@ class Agent(eqx.Module, Generic[State]):
     def beta(self) -> Scalar | None:
         """Of the weighted target; None for an agent without one."""
         return None
+
+    @property
+    def largest_penalty(self) -> Scalar:
+        """The most that a bootstrap can be below a value, which rewards do not show."""
+        return 0.0
+
+    @property
+    def window(self) -> int:
+        """Rows over which targets are recomputed; 1: none, the weighted target is carried."""
+        return 1
+
+    def target(self, carry: Array, batch: Transitions, bootstrap: Array) -> tuple[Array, Array]:
+        """The critics' targets of one batch, and what is carried to the next (`rewind.targets`).
+
+        bootstrap: the values of `batch.successors`
+        """
+        low, high = self.bounds or (None, None)
+        if batch.window is None:
+            return weighted_target(carry, batch, bootstrap, discount=self.discount, beta=self.beta, low=low, high=high)
+        lam: Any = 1 - self.beta  # type: ignore[operator]  # an agent with targets has one
+        return lambda_window(batch.window, bootstrap, discount=self.discount, lam=lam, low=low, high=high), carry
 
     @property
     def bounds(self) -> tuple[Scalar, Scalar] | None:

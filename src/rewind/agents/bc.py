@@ -21,10 +21,10 @@ class BCState(NamedTuple):
 class BC(Agent[BCState]):
     """Behaviour cloning with the actor of TD3+BC."""
 
-    hidden: tuple[int, ...] = shape((256, 256))
-    max_action: float = shape(1.0)
+    hidden: tuple[int, ...] = shape((256, 256), low=1)
+    max_action: float = shape(1.0, low=1e-6)
 
-    actor_rate: Scalar = number(3e-4)
+    actor_rate: Scalar = number(3e-4, 0)
 
     def init(self, key: Array, batch_size: int) -> BCState:
         return BCState(learner(MLP(key, [self.observation_size, *self.hidden, self.action_size])))

@@ -28,7 +28,6 @@ from rewind.agents.networks import (
     step,
     value,
 )
-from rewind.targets import weighted_target
 
 
 class EDACState(NamedTuple):
@@ -43,45 +42,50 @@ class EDACState(NamedTuple):
 class EDAC(Agent[EDACState]):
     """EDAC, with the numbers of the MuJoCo data sets."""
 
-    hidden: tuple[int, ...] = shape((256, 256, 256))
-    max_action: float = shape(1.0)
-    ensemble: int = shape(10)
+    hidden: tuple[int, ...] = shape((256, 256, 256), low=1)
+    max_action: float = shape(1.0, low=1e-6)
+    layer_norm: bool = shape(False)  # in the critics
+    window: int = shape(1, low=1)  # rows over which targets are recomputed; 1: they are carried
+    ensemble: int = shape(10, low=1)
     entropy_bonus: ClassVar[bool] = True
 
-    discount: Scalar = number(0.99)
-    beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
-    eta: Scalar = number(1.0)  # weight of the diversity term
-    actor_rate: Scalar = number(3e-4)
-    critic_rate: Scalar = number(3e-4)
-    alpha_rate: Scalar = number(3e-4)
-    target_rate: Scalar = number(0.005)
+    discount: Scalar = number(0.99, 0, 1)
+    beta: Scalar = number(1.0, 0, 1)  # of the weighted target: 1 one-step, 0 SARSA
+    eta: Scalar = number(1.0, 0)  # weight of the diversity term
+    actor_rate: Scalar = number(3e-4, 0)
+    critic_rate: Scalar = number(3e-4, 0)
+    alpha_rate: Scalar = number(3e-4, 0)
+    target_rate: Scalar = number(0.005, 0, 1)
     target_entropy: Scalar = number(-1.0)  # per action dimension
 
     def init(self, key: Array, batch_size: int) -> EDACState:
         actor_key, critic_key, key = jax.random.split(key, 3)
         sizes = [self.observation_size + self.action_size, *self.hidden, 1]
         actor = TanhGaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
-        critics = MLP(critic_key, sizes, ensemble=self.ensemble, hidden_bias=0.1, head_bound=3e-3)
+        critics = MLP(
+            critic_key, sizes, ensemble=self.ensemble, hidden_bias=0.1, head_bound=3e-3, layer_norm=self.layer_norm
+        )
         carry, log_alpha = jnp.zeros(batch_size), jnp.zeros(())
         return EDACState(learner(actor), learner(critics), learner(log_alpha), copy(critics), carry, key)
 
     def update(self, state: EDACState, batch: Transitions) -> tuple[EDACState, Metrics, Array]:
-        key, noise = draw_noise(state.key, (2, *batch.actions.shape[1:]))  # one draw for s, one for s'
+        key, noise = draw_noise(state.key, (1 + self.window, *batch.actions.shape[1:]))  # for s, and for each s'
+        at_s, at_successors = noise[0], noise[1:].reshape(-1, self.action_size)
         (batch,) = batch.split(self.period)
 
         # The actor has not changed when its loss draws these actions again: the compiler makes it one pass.
-        _, log_prob = state.actor.params.sample(batch.observations, noise[0])
+        _, log_prob = state.actor.params.sample(batch.observations, at_s)
         gradient = -(log_prob.mean() + self.target_entropy * self.action_size)
         log_alpha = step(state.log_alpha, gradient, self.alpha_rate)
         alpha = jnp.exp(log_alpha.params)
 
         actor_loss, gradients = jax.value_and_grad(self.actor_loss)(
-            state.actor.params, state.critics.params, batch, noise[0], alpha
+            state.actor.params, state.critics.params, batch, at_s, alpha
         )
         actor = step(state.actor, gradients, self.actor_rate)
 
-        bootstrap = self.bootstrap(actor.params, state.target_critics, batch, noise[1], alpha)
-        target, carry = weighted_target(state.carry, batch, bootstrap, discount=self.discount, beta=self.beta)
+        bootstrap = self.bootstrap(actor.params, state.target_critics, batch, at_successors, alpha)
+        target, carry = self.target(state.carry, batch, bootstrap)
         (critic_loss, (q, diversity)), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(
             state.critics.params, batch, target
         )
@@ -102,10 +106,11 @@ class EDAC(Agent[EDACState]):
     def bootstrap(
         self, actor: TanhGaussianPolicy, target_critics: MLP, batch: Transitions, noise: Array, alpha: Array
     ) -> Array:
-        """(batch,): the smallest target Q at a drawn action, with the entropy bonus."""
-        actions, log_prob = actor.sample(batch.next_observations, noise)
-        q = value(target_critics, batch.next_observations, actions * self.max_action)
-        return q.min(0) - alpha * log_prob
+        """(batch[, window]): the smallest target Q at a drawn action, with the entropy bonus."""
+        observations = batch.successors.reshape(-1, self.observation_size)
+        actions, log_prob = actor.sample(observations, noise)
+        q = value(target_critics, observations, actions * self.max_action)
+        return (q.min(0) - alpha * log_prob).reshape(batch.successors.shape[:-1])
 
     def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, tuple[Array, Array]]:
         q, slope = _value_and_slope(critics, batch.observations, batch.actions)

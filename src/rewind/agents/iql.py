@@ -9,14 +9,13 @@ All three losses see the parameters from before the update: V(s') and the advant
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from rewind.agents.agent import Agent, Metrics, Transitions, number, shape
 from rewind.agents.networks import MLP, Array, GaussianPolicy, Learner, Scalar, copy, follow, learner, step, value
-from rewind.targets import weighted_target
 
 
 class IQLState(NamedTuple):
@@ -30,18 +29,21 @@ class IQLState(NamedTuple):
 class IQL(Agent[IQLState]):
     """IQL, with the numbers of the MuJoCo data sets."""
 
-    hidden: tuple[int, ...] = shape((256, 256))
-    max_action: float = shape(1.0)
+    hidden: tuple[int, ...] = shape((256, 256), low=1)
+    actor_kind: ClassVar[Any] = GaussianPolicy
+    max_action: float = shape(1.0, low=1e-6)
+    layer_norm: bool = shape(False)  # in the critics and V
+    window: int = shape(1, low=1)  # rows over which targets are recomputed; 1: they are carried
 
-    discount: Scalar = number(0.99)
-    beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
-    expectile: Scalar = number(0.7)
-    temperature: Scalar = number(3.0)  # the IQL paper's beta
-    actor_rate: Scalar = number(3e-4)  # at the start: decays to 0 as a cosine over total_steps
-    critic_rate: Scalar = number(3e-4)
-    value_rate: Scalar = number(3e-4)
-    target_rate: Scalar = number(0.005)
-    total_steps: Scalar = number(1e6)
+    discount: Scalar = number(0.99, 0, 1)
+    beta: Scalar = number(1.0, 0, 1)  # of the weighted target: 1 one-step, 0 SARSA
+    expectile: Scalar = number(0.7, 0, 1)
+    temperature: Scalar = number(3.0, 0)  # the IQL paper's beta
+    actor_rate: Scalar = number(3e-4, 0)  # at the start: decays to 0 as a cosine over total_steps
+    critic_rate: Scalar = number(3e-4, 0)
+    value_rate: Scalar = number(3e-4, 0)
+    target_rate: Scalar = number(0.005, 0, 1)
+    total_steps: Scalar = number(1e6, 1)
     target_low: Scalar = number(-math.inf)  # bounds of the critics' targets
     target_high: Scalar = number(math.inf)
 
@@ -51,23 +53,16 @@ class IQL(Agent[IQLState]):
 
     def init(self, key: Array, batch_size: int) -> IQLState:
         actor_key, critic_key, value_key = jax.random.split(key, 3)
-        actor = GaussianPolicy(actor_key, [self.observation_size, *self.hidden, self.action_size])
-        critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
-        values = MLP(value_key, [self.observation_size, *self.hidden, 1])
+        actor = self.actor_kind(actor_key, [self.observation_size, *self.hidden, self.action_size])
+        sizes = [self.observation_size + self.action_size, *self.hidden, 1]
+        critics = MLP(critic_key, sizes, ensemble=2, layer_norm=self.layer_norm)
+        values = MLP(value_key, [self.observation_size, *self.hidden, 1], layer_norm=self.layer_norm)
         carry = jnp.zeros(batch_size)
         return IQLState(learner(actor), learner(critics), learner(values), copy(critics), carry)
 
     def update(self, state: IQLState, batch: Transitions) -> tuple[IQLState, Metrics, Array]:
         (batch,) = batch.split(self.period)
-        target, carry = weighted_target(
-            state.carry,
-            batch,
-            self.bootstrap(state, batch),
-            discount=self.discount,
-            beta=self.beta,
-            low=self.target_low,
-            high=self.target_high,
-        )
+        target, carry = self.target(state.carry, batch, self.bootstrap(state, batch))
         target_q = value(state.target_critics, batch.observations, batch.actions).min(0)
 
         (value_loss, advantage), gradients = jax.value_and_grad(self.value_loss, has_aux=True)(
@@ -96,8 +91,9 @@ class IQL(Agent[IQLState]):
         return IQLState(actor, critics, values, target_critics, carry), metrics, q.std(0)[None]
 
     def bootstrap(self, state: IQLState, batch: Transitions) -> Array:
-        """(batch,): V(s')"""
-        return state.value.params(batch.next_observations)[:, 0]
+        """(batch[, window]): V(s')"""
+        observations = batch.successors.reshape(-1, self.observation_size)
+        return state.value.params(observations).reshape(batch.successors.shape[:-1])
 
     def value_loss(self, values: MLP, batch: Transitions, target_q: Array) -> tuple[Array, Array]:
         advantage = target_q - values(batch.observations)[:, 0]

@@ -30,10 +30,15 @@ def fused_networks(wanted: bool) -> Iterator[None]:
 
 
 class MLP(eqx.Module):
-    """Linear layers with ReLU between, or `ensemble` such stacked: one matmul per layer serves all."""
+    """Linear layers with ReLU between, or `ensemble` such stacked: one matmul per layer serves all.
+
+    With layer norm, each hidden layer is h = scale * (r - mean r) / sqrt(var r + 1e-6) + shift, r after its ReLU.
+    """
 
     weights: tuple[Array, ...]  # each ([ensemble,] in, out)
     biases: tuple[Array, ...]  # each ([ensemble,] out)
+    scales: tuple[Array, ...]  # each ([ensemble,] out), of the hidden layers; empty without layer norm
+    shifts: tuple[Array, ...]
 
     def __init__(
         self,
@@ -43,6 +48,7 @@ class MLP(eqx.Module):
         ensemble: int | None = None,
         hidden_bias: float | None = None,
         head_bound: float | None = None,
+        layer_norm: bool = False,
     ) -> None:
         """Weights and biases uniform in +-1/sqrt(fan_in), as torch's Linear.
 
@@ -61,26 +67,44 @@ class MLP(eqx.Module):
             else:
                 biases.append(jax.random.uniform(bias_key, (*lead, fan_out), minval=-bound, maxval=bound))
         self.weights, self.biases = tuple(weights), tuple(biases)
+        normed = self.biases[:-1] if layer_norm else ()
+        self.scales, self.shifts = tuple(map(jnp.ones_like, normed)), tuple(map(jnp.zeros_like, normed))
 
     def __call__(self, x: Array) -> Array:
         """(rows, in) -> ([ensemble,] rows, out)"""
         if _fused.get() and (result := self._in_one_kernel(x)) is not None:
             return result
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+        for layer, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
             x = jax.nn.relu(x @ weight + bias[..., None, :])
+            if self.scales:
+                x = self.scales[layer][..., None, :] * _standardised(x) + self.shifts[layer][..., None, :]
         return x @ self.weights[-1] + self.biases[-1][..., None, :]
+
+    def member(self, index: int) -> "MLP":
+        """One network of an ensemble, or one of each of several stacked ensembles."""
+        weights = tuple(weight[..., index, :, :] for weight in self.weights)
+        others = (tuple(leaf[..., index, :] for leaf in leaves) for leaves in (self.biases, self.scales, self.shifts))
+        parts = (weights, *others)
+        alone: MLP = eqx.tree_at(lambda net: (net.weights, net.biases, net.scales, net.shifts), self, parts)
+        return alone
 
     def _in_one_kernel(self, x: Array) -> Array | None:
         """The same, or None where a kernel cannot do it."""
         from rewind.agents import fused  # Pallas: for those who want it
 
-        if x.ndim != 2 or not fused.fits(self.weights, len(x)):
+        if x.ndim != 2 or self.scales or not fused.fits(self.weights, len(x)):
             return None
         alone = self.weights[0].ndim == 2
         leaves = (leaf for layer in zip(self.weights, self.biases, strict=True) for leaf in layer)
         params = tuple(leaf[None] if alone else leaf for leaf in leaves)
         result = fused.mlp(params, x, jax.default_backend() == "cpu")
         return result[0] if alone else result
+
+
+def _standardised(x: Array) -> Array:
+    """Mean 0 and variance 1 along the last axis."""
+    x = x - x.mean(-1, keepdims=True)
+    return x * jax.lax.rsqrt((x**2).mean(-1, keepdims=True) + 1e-6)
 
 
 def value(critic: MLP, observations: Array, actions: Array) -> Array:

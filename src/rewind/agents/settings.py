@@ -10,6 +10,7 @@ from typing import Any
 
 from rewind.agents import AGENTS
 from rewind.data.catalogue import known_entry
+from rewind.data.ogbench import family_of, suite_of
 from rewind.errors import UsageError
 
 VIEW = {"rewards": "raw", "normalise_states": False}  # how an agent sees data, where its table says nothing else
@@ -28,18 +29,30 @@ def _table(name: str) -> dict[str, Any]:
 
 def paper_row(algorithm: str, dataset: str | None) -> dict[str, Any] | None:
     """What the agent's table says for a data set; None where the paper does not use the agent on its suite."""
-    table, known = _table(algorithm), known_entry(dataset)
-    if known is None or known.suite not in table:
+    table, known, name = _table(algorithm), known_entry(dataset), suite_of(dataset)
+    if name not in table:
         return None
-    suite = dict(table[known.suite])
-    own = suite.pop("sets", {}).get(known.name, {})
-    return {**VIEW, **table["default"], **suite, **own}
+    suite = dict(table[name])
+    own = suite.pop("sets", {}).get(family_of(dataset) if known is None else known.name, {})
+    row = {**VIEW, **table["default"], **suite, **own}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 def paper_settings(algorithm: str, dataset: str | None) -> dict[str, float]:
     """The hyper-parameters of the paper by the names of the agent's fields; empty where it gives none."""
     row = paper_row(algorithm, dataset) or {}
-    return {name: value for name, value in row.items() if name not in VIEW}
+    return {name: value for name, value in row.items() if name not in (*VIEW, "batch_size")}
+
+
+def agent_default(algorithm: str, name: str) -> Any:
+    """What the agent's table says for all data; None where it says nothing."""
+    return _table(algorithm).get("default", {}).get(name)
+
+
+def paper_batch_size(algorithm: str, dataset: str | None) -> int:
+    """Transitions per update; 256 where the agent's table has no other number."""
+    size: int = (paper_row(algorithm, dataset) or {}).get("batch_size", 256)
+    return size
 
 
 def paper_view(algorithm: str, dataset: str | None) -> dict[str, Any]:

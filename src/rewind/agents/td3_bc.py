@@ -16,7 +16,6 @@ import jax.numpy as jnp
 
 from rewind.agents.agent import Agent, Metrics, Transitions, number, shape
 from rewind.agents.networks import MLP, Array, Learner, Scalar, copy, draw_noise, follow, learner, step, value
-from rewind.targets import weighted_target
 
 
 class TD3BCState(NamedTuple):
@@ -31,43 +30,38 @@ class TD3BCState(NamedTuple):
 class TD3BC(Agent[TD3BCState]):
     """TD3+BC, with the numbers of the MuJoCo data sets."""
 
-    hidden: tuple[int, ...] = shape((256, 256))
-    max_action: float = shape(1.0)
-    period: int = shape(2)  # critic steps per step of the actor and the targets
+    hidden: tuple[int, ...] = shape((256, 256), low=1)
+    max_action: float = shape(1.0, low=1e-6)
+    layer_norm: bool = shape(False)  # in the critics
+    window: int = shape(1, low=1)  # rows over which targets are recomputed; 1: they are carried
+    period: int = shape(2, low=1)  # critic steps per step of the actor and the targets
 
-    discount: Scalar = number(0.99)
-    beta: Scalar = number(1.0)  # of the weighted target: 1 one-step, 0 SARSA
-    alpha: Scalar = number(2.5)  # weight of Q against imitation
-    actor_rate: Scalar = number(3e-4)
-    critic_rate: Scalar = number(3e-4)
-    target_rate: Scalar = number(0.005)
-    policy_noise: Scalar = number(0.2)  # of the target policy, in units of max_action
-    noise_clip: Scalar = number(0.5)  # in units of max_action
+    discount: Scalar = number(0.99, 0, 1)
+    beta: Scalar = number(1.0, 0, 1)  # of the weighted target: 1 one-step, 0 SARSA
+    alpha: Scalar = number(2.5, 0)  # weight of Q against imitation
+    actor_rate: Scalar = number(3e-4, 0)
+    critic_rate: Scalar = number(3e-4, 0)
+    target_rate: Scalar = number(0.005, 0, 1)
+    policy_noise: Scalar = number(0.2, 0)  # of the target policy, in units of max_action
+    noise_clip: Scalar = number(0.5, 0)  # in units of max_action
     target_low: Scalar = number(-math.inf)  # bounds of the critics' targets
     target_high: Scalar = number(math.inf)
 
     def init(self, key: Array, batch_size: int) -> TD3BCState:
         actor_key, critic_key, key = jax.random.split(key, 3)
         actor = MLP(actor_key, [self.observation_size, *self.hidden, self.action_size])
-        critics = MLP(critic_key, [self.observation_size + self.action_size, *self.hidden, 1], ensemble=2)
+        sizes = [self.observation_size + self.action_size, *self.hidden, 1]
+        critics = MLP(critic_key, sizes, ensemble=2, layer_norm=self.layer_norm)
         carry = jnp.zeros(batch_size)
         return TD3BCState(learner(actor), learner(critics), copy(actor), copy(critics), carry, key)
 
     def update(self, state: TD3BCState, batch: Transitions) -> tuple[TD3BCState, Metrics, Array]:
-        key, noise = draw_noise(state.key, batch.actions.shape)
+        key, noise = draw_noise(state.key, (*batch.successors.shape[:-1], self.action_size))
         bootstraps = self.bootstrap(state, batch, noise)
 
         critics, carry, steps = state.critics, state.carry, []
         for now, bootstrap in zip(batch.split(self.period), bootstraps, strict=True):
-            target, carry = weighted_target(
-                carry,
-                now,
-                bootstrap,
-                discount=self.discount,
-                beta=self.beta,
-                low=self.target_low,
-                high=self.target_high,
-            )
+            target, carry = self.target(carry, now, bootstrap)
             (loss, q), gradients = jax.value_and_grad(self.critic_loss, has_aux=True)(critics.params, now, target)
             critics = step(critics, gradients, self.critic_rate)
             steps.append((loss, q, target))
@@ -87,12 +81,12 @@ class TD3BC(Agent[TD3BCState]):
         return TD3BCState(actor, critics, target_actor, target_critics, carry, key), metrics, q.std(1)
 
     def bootstrap(self, state: TD3BCState, batch: Transitions, noise: Array) -> Array:
-        """(period, batch): the smaller target Q at the smoothed target action."""
-        observations = batch.next_observations.reshape(-1, self.observation_size)
+        """(period, batch[, window]): the smaller target Q at the smoothed target action."""
+        observations = batch.successors.reshape(-1, self.observation_size)
         noise = jnp.clip(self.policy_noise * noise, -self.noise_clip, self.noise_clip)
         policy = jnp.tanh(state.target_actor(observations))
         actions = jnp.clip(policy + noise.reshape(policy.shape), -1.0, 1.0) * self.max_action
-        return value(state.target_critics, observations, actions).min(0).reshape(batch.rewards.shape)
+        return value(state.target_critics, observations, actions).min(0).reshape(batch.successors.shape[:-1])
 
     def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, Array]:
         q = value(critics, batch.observations, batch.actions)  # (2, batch)

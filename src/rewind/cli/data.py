@@ -8,13 +8,18 @@ from typing import Annotated, Any
 from rewind.agents.settings import agent_tables, paper_beta, paper_row, paper_settings
 from rewind.cli.arguments import Positional, subcommand, tyro
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
+from rewind.data.ogbench import suite_of
 from rewind.data.originals import cache_folder, get, verify
-from rewind.errors import UsageError, unknown_name
+from rewind.errors import DataError, UsageError, unknown_name
 from rewind.files import write_json
 from rewind.rebuilt.orders import find_built
-from rewind.rebuilt.recipes import Recipe, find_recipe, recipes
+from rewind.rebuilt.recipes import Recipe, find_recipe, later_version, recipes
 from rewind.rebuilt.summary import summary
 from rewind.table import number, table, text
+
+WHICH = """Use the -v1 set where there is one: it is nearer to D4RL's, and held to that (rewind data cards --check).
+Its ants fall and miss their goals as often as D4RL's, though they are slower, and its medium policies score the same.
+-v0 sets are easier mazes and weaker robots; they are kept to repeat earlier results."""
 
 
 @dataclass
@@ -22,12 +27,12 @@ class DataList:
     """List the published data sets, and those that Rewind builds."""
 
     suite: str | None = None
-    """Only this suite: mujoco, antmaze, adroit or pointmaze."""
+    """Only this suite: mujoco, antmaze, adroit, pointmaze or ogbench."""
     json: Path | None = None
     """Also write the list to this file, with every figure of every set."""
 
     def run(self) -> None:
-        suites = {"pointmaze", *(known.suite for known in catalogue().values())}
+        suites = {"pointmaze", "ogbench", *(known.suite for known in catalogue().values())}
         if self.suite is not None and self.suite not in suites:
             raise unknown_name("suite", self.suite, suites)
         published = [known for known in catalogue().values() if self.suite in (None, known.suite)]
@@ -37,6 +42,8 @@ class DataList:
             if rows:
                 here = sum(row["here"] for row in rows)
                 print(f"{table(rows)}\n\n{len(rows)} {title} data sets, {here} of them in {cache_folder()}\n")
+        if any(later_version(recipe.name) for recipe in rebuilt):
+            print(WHICH)
         if self.json is not None:
             sets = {"sets": [_figures(known) for known in published], "rebuilt": [_made_figures(r) for r in rebuilt]}
             write_json(self.json, sets)
@@ -132,17 +139,29 @@ class DataBuild:
 
 @dataclass
 class DataCards:
-    """Write a page for each rebuilt data set, beside D4RL's published figures. Builds missing data sets."""
+    """Write a page for each rebuilt data set, beside D4RL's published figures. Builds missing data sets.
+
+    With --check: print how like D4RL's the -v1 sets are, and fail if a figure is outside its limits. Builds nothing.
+    """
 
     names: Positional[tuple[str, ...]] = ()
     """The data sets, for example rewind/hopper-medium-v0. Default: all."""
     out: Path = Path("docs/data_cards")
     """Folder for the pages, their pictures and cards.json."""
+    check: bool = False
+    """Write nothing: check the -v1 sets."""
+    pages_only: bool = False
+    """Write the pages again from the figures in the folder; no data is read or built."""
 
     def run(self) -> None:
-        from rewind.report.cards import write_cards  # imports Numba
+        from rewind.report.cards import check_cards, write_cards  # imports Numba
 
-        for path in write_cards(self.names, self.out):
+        if self.check:
+            if failed := check_cards(self.names, self.out):
+                raise DataError(f"{failed} figures of -v1 data sets are outside their limits or not measured")
+            print("all figures of the -v1 data sets are within their limits, or no ending matches them")
+            return
+        for path in write_cards(self.names, self.out, not self.pages_only):
             print(f"wrote {path}")
 
 
@@ -190,13 +209,14 @@ def _row(known: Entry) -> dict[str, Any]:
 
 
 def _suite(recipe: Recipe) -> str:
-    known = known_entry(recipe.name)
-    return "pointmaze" if known is None else known.suite
+    return suite_of(recipe.name) or "pointmaze"
 
 
 def _made_figures(recipe: Recipe) -> dict[str, Any]:
     known = known_entry(recipe.name)
-    own = {**asdict(recipe), "bears the name of": None if known is None else known.name, "here": _built(recipe)}
+    stands_for = None if known is None else known.name
+    later = later_version(recipe.name)
+    own = {**asdict(recipe), "bears the name of": stands_for, "use instead": later, "here": _built(recipe)}
     return own if known is None else {**own, **_paper(known.name)}
 
 
@@ -207,6 +227,7 @@ def _made_row(recipe: Recipe) -> dict[str, Any]:
         "transitions": recipe.size,
         "horizon": recipe.horizon,
         "evaluated on": recipe.environment,
+        "use": "no" if later_version(recipe.name) else "yes",
         "here": _built(recipe),
     }
 

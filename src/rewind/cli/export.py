@@ -21,5 +21,6 @@ class Export:
 
         policy = load_policy(self.policy)
         export_onnx(policy, self.onnx)
+        low, high = policy.action_low.tolist(), policy.action_high.tolist()
         print(f"wrote {self.onnx}: observations (rows, {policy.observation_size}) -> ", end="")
-        print(f"actions (rows, {policy.action_size}), float32")
+        print(f"actions (rows, {policy.action_size}), float32, from {low} to {high}")

@@ -4,9 +4,9 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import entry_points
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, NamedTuple, TextIO, Union, cast
 
 from rewind.cli.arguments import parse, subcommand
 from rewind.cli.data import Data
@@ -19,7 +19,9 @@ from rewind.cli.sweeps import Sweeps
 from rewind.cli.toy import Toy
 from rewind.cli.train import Train
 from rewind.cli.watch import Watch
-from rewind.errors import MissingExtra, RewindError, UsageError
+from rewind.errors import MissingExtra, RewindError, UsageError, install_command, printable
+from rewind.files import FULL
+from rewind.progress import say
 from rewind.version import __version__
 
 GROUP = "rewind.commands"  # entry points of other packages: a name, and a dataclass with a method `run`
@@ -58,6 +60,22 @@ def find_commands(asked: str | None) -> dict[str, Any]:
     return commands
 
 
+class _PrintableStream(NamedTuple):
+    """Standard output, in which control characters are shown and not obeyed."""
+
+    stream: TextIO
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        return self.stream.write(printable(text))
+
+
+def _complain(message: object) -> None:
+    say(f"rewind: {message}", sys.stderr)
+
+
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """What the library warns of is one line on stderr, once, without the place in our code where it was noticed."""
@@ -70,7 +88,7 @@ def plain_warnings() -> Iterator[None]:
                 usual(message, category, *where, **more)
             elif str(message) not in told:
                 told.add(str(message))
-                print(f"rewind: {message}", file=sys.stderr)
+                _complain(message)
 
         warnings.showwarning = show
         yield
@@ -82,8 +100,7 @@ def _chosen(arguments: list[str], commands: Mapping[str, Any] | None) -> Any:
         commands = find_commands(asked)
     if asked in LAB and asked not in commands:
         raise MissingExtra(
-            f"`rewind {asked}` is part of the lab, which is not installed: pip install rewind-lab, or "
-            "pip install -e lab in a checkout"
+            f"`rewind {asked}` is part of the lab, which is not installed: {install_command('rewind-lab')}"
         )
     for option in arguments:
         if (name := option.partition("=")[0]) in RENAMED:
@@ -102,19 +119,19 @@ def main(arguments: list[str] | None = None, commands: Mapping[str, Any] | None 
         print(f"rewind {__version__}")
         return
     try:
-        with plain_warnings():
+        with plain_warnings(), redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))):
             _chosen(arguments, commands).run()
     except RewindError as error:
-        print(f"rewind: {error}", file=sys.stderr)
+        _complain(error)
         sys.exit(error.exit_status)
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:  # a file that cannot be read or written
-        if error.filename is None:
+        if error.filename is None and error.errno not in FULL:
             raise
-        print(f"rewind: {error.filename}: {error.strerror}", file=sys.stderr)
+        _complain(f"{error.filename or 'the output'}: {error.strerror}")
         sys.exit(2)
     except KeyboardInterrupt:
-        print("rewind: stopped", file=sys.stderr)
+        _complain("stopped")
         sys.exit(130)

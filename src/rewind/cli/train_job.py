@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,19 @@ from typing import Any
 import jax
 
 from rewind.cli.train_options import EvaluationOptions, TrainOptions
-from rewind.cli.train_runs import Described, describe_runs, file_name
+from rewind.cli.train_recommended import with_recommended
+from rewind.cli.train_runs import Described, batch_size_of, describe_runs, file_name
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
 from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
 from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_scores
-from rewind.files import write_json
+from rewind.files import file_digest, write_json
 from rewind.report.train_folder import ROWS
-from rewind.training import Options, Trained, engine_run, train
-from rewind.training.determinism import make_deterministic
+from rewind.run_spec import digest
+from rewind.training import Options, Trained, Trainer, engine_run
+from rewind.training.determinism import keep_programs, make_deterministic
 from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import Evaluate, GroupEvaluator
 from rewind.training.policies import save_policies
@@ -28,15 +31,23 @@ from rewind.training.session import find_device, read_config
 POINTS = 20  # of the curve, by default
 
 
-def run_job(command: TrainOptions) -> None:
-    """All of it."""
+def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
+    """All of it.
+
+    signals: to stop, that have come
+    """
     _check_numbers(command)
     chosen = command.data
     data = load(chosen.dataset, boundaries=chosen.boundaries, merge_fragments=chosen.merge_fragments, keys=chosen.keys)
-    name = data.name or file_name(command)
-    out = command.output.out or Path("runs") / f"{name.replace('/', '-')}-{command.agent.algorithm}"
+    if signals:
+        raise KeyboardInterrupt
+    if command.memory.recommended:
+        command = with_recommended(command, data)
+    command = replace(command, agent=replace(command.agent, batch_size=batch_size_of(command, data.name)))
+    out = command.output.out or default_folder(command, data)
     if command.output.deterministic:
         make_deterministic(out)  # before JAX computes anything
+    keep_programs()
     with jax.default_device(find_device(command.output.device)):
         described = describe_runs(command, data.name, data.notes)
         runs = [engine_run(one.spec, data) for one in described]
@@ -45,9 +56,29 @@ def run_job(command: TrainOptions) -> None:
         evaluator = _evaluator(command.evaluation, environment, data.observations.shape[1:], data.actions.shape[1:])
         print(data)
         _announce(command, len(runs), environment, out)
-        options = _options(command, environment, out)
-        say = say_scores([one.variant for one in described])
-        report(command, data, described, train(data, runs, evaluator, options, on_evaluation=say), environment, out)
+        options = _options(command, environment, out, [one.spec.record() for one in described])
+        options = replace(options, on_evaluation=say_scores([one.variant for one in described]))
+        with closing(Trainer(data, runs, evaluator, options)) as trainer:
+            trainer.train()
+            try:
+                report(command, data, described, trainer.finish(), environment, out)
+            except OSError as error:
+                raise RewindError(
+                    f"{error.filename or out}: {error.strerror}; the training is finished: make room, and the same "
+                    "command with --resume writes its results"
+                ) from error
+
+
+def default_folder(command: TrainOptions, data: Trajectories) -> Path:
+    """One for each training: what it learns from and how, but not for how long, is part of the name."""
+    name = f"{data.name or file_name(command)}-{command.agent.algorithm}".replace("/", "-")
+    first = Path("runs") / name  # as earlier versions called it
+    if command.output.resume and first.exists():
+        return first
+    told = asdict(command)
+    del told["output"], told["agent"]["steps"]
+    told["data"]["dataset"] = data.fingerprint  # wherever the file is
+    return first.with_name(f"{name}-{digest([json.dumps(told)])}")
 
 
 def _evaluator(
@@ -66,7 +97,11 @@ def _evaluator(
 def _check_numbers(command: TrainOptions) -> None:
     """What would be noticed late, or not at all."""
     options = command.evaluation
-    counts = {"steps": command.agent.steps, "batch-size": command.agent.batch_size, "episodes": options.episodes}
+    counts = {
+        "steps": command.agent.steps,
+        "batch-size": batch_size_of(command, None),
+        "episodes": options.episodes,
+    }
     for name, count in counts.items():
         if count < 1:
             raise UsageError(f"--{name} is {count}; expected at least 1")
@@ -85,7 +120,7 @@ def _check_numbers(command: TrainOptions) -> None:
         raise UsageError(f"--top is {command.data.top:g}; expected a fraction above 0, at most 1")
 
 
-def _options(command: TrainOptions, environment: str | None, out: Path) -> Options:
+def _options(command: TrainOptions, environment: str | None, out: Path, specs: list[dict[str, Any]]) -> Options:
     steps, evaluation, output = command.agent.steps, command.evaluation, command.output
     every = _evaluate_every(command, out)
     at = () if environment is None else tuple(evaluation_steps(steps, every or steps))
@@ -93,9 +128,10 @@ def _options(command: TrainOptions, environment: str | None, out: Path) -> Optio
     if environment is not None:
         record |= {"episodes": evaluation.episodes, "evaluation_seed": evaluation.evaluation_seed}
     return Options(
-        steps, command.agent.batch_size, command.memory.block, output.log_every, every, at, out,
+        steps, batch_size_of(command, None), command.memory.block, output.log_every, every, at, out,
         output.checkpoint_minutes, output.resume, output.tensorboard, output.wandb, output.device,
-        output.deterministic, output.fused, record={"command": record}, about={"command": plain(asdict(command))},
+        output.deterministic, output.fused, record={"command": record},
+        about={"command": plain(asdict(command)), "runs": specs},
     )  # fmt: skip
 
 
@@ -152,7 +188,7 @@ def report(
             _run_figures(name, run, folders.get(at)) for at, (name, run) in enumerate(zip(names, runs, strict=True))
         ],
     }
-    write_jsonl(out / ROWS, rows)
+    results["rows"] = file_digest(write_jsonl(out / ROWS, rows))
     for path in (out / "results.json", *([command.output.json] if command.output.json else [])):
         write_json(path, results)
         print(f"wrote {path}")

@@ -21,13 +21,16 @@ class DataOptions:
     keys: tuple[str, ...] | None = None
     """For dict observations: the keys to put side by side, in this order."""
     rewards: str | None = None
-    """What the agent sees of the rewards: raw, minus_one (r - 1) or return_range (r * 1000 / spread of the returns);
-    default: the paper's for this data set, otherwise raw."""
+    """What the agent sees of the rewards: raw, minus_one (r - 1), times_100 (r * 100) or return_range (r * 1000
+    over the spread of the returns); default: the paper's for this data set, otherwise raw."""
     normalise_states: bool | None = None
     """Observations minus their mean, divided by their standard deviation; default: the paper's for this data set,
     otherwise yes for td3_bc and iql."""
     top: float = 1.0
     """Only this fraction of the trajectories, the best by return."""
+    action_bounds: tuple[tuple[float, float], ...] | None = None
+    """The smallest and the largest action of each column, such as 0 100 0 1 for two columns; default: -1 and 1, or
+    those of the data where it goes beyond."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,22 @@ class AgentOptions:
     """What learns. Several samplers, betas, seeds and numbers make all combinations, trained together."""
 
     algorithm: str = "td3_bc"
-    """td3_bc, iql, edac or bc."""
+    """td3_bc, iql, edac, rebrac or bc; for discrete actions dqn, discrete_iql or discrete_bc."""
     betas: Annotated[tuple[float | Literal["paper"], ...], alias("--beta")] = (1.0,)
     """Weights of the weighted target (eq. 4): 1 is one-step, 0 is SARSA; paper: the paper's for this data set."""
     seeds: tuple[int, ...] = (0,)
     """One run for each: of its network, its memory and its evaluation."""
     steps: int = 1_000_000
     """Updates."""
-    batch_size: int = 256
-    """Slots: transitions per update."""
+    batch_size: int | None = None
+    """Slots: transitions per update; default: the paper's for this data set (256, but for rebrac on MuJoCo)."""
     hidden: tuple[int, ...] | None = None
-    """Sizes of the hidden layers; default: the algorithm's."""
+    """Sizes of the hidden layers, one number for each; default: the algorithm's."""
+    layer_norm: bool | None = None
+    """Layer norm in the critics, against diverging Q; default: the algorithm's (td3_bc, iql, edac: none)."""
+    window: int | None = None
+    """Recompute the weighted target over so many rows from target networks, instead of carrying it along sweeps: for
+    any sampler, at the cost of so many bootstraps. With a beta of 0: the n-step return."""
     bounded: bool = False
     """Keep the critics' targets within what the rewards of the data can add up to: Q cannot run away (td3_bc, iql)."""
     set: tuple[str, ...] = ()
@@ -59,13 +67,21 @@ class MemoryOptions:
 
     samplers: Annotated[tuple[str, ...], alias("--priority")] = ("tr",)
     """baseline (transitions, uniformly), tr (Trajectory Replay), a priority such as uqm_reward or lower_uqm_unc (PTR),
-    or auto (chosen from the data)."""
+    or paper or auto (chosen from the data as the paper advises, or as our runs do)."""
+    recommended: bool = False
+    """Sampler, beta, stagger, bounds and layer norm as our runs recommend for such data (provisional); prints why."""
     rank_exponent: float = 1.0
     """Exponent of the ranks (eq. 5)."""
     reuse: str = "on_finish"
     """When a trajectory is available again: on_finish of its sweep, epoch (when all were used), or replacement."""
     stagger: bool = False
     """Start first sweeps at random steps instead of the last ones."""
+    order: str = "backward"
+    """Of the rows of a sweep; to compare: forward or shuffled, with betas of 1 only."""
+    weighting: str = "rank"
+    """How priorities become probabilities: by rank (eq. 5), softmax, or proportional."""
+    weighting_temperature: float = 1.0
+    """Of softmax and proportional; a small one prefers the best more."""
     block: int | None = None
     """Steps planned at once; default 1000, or 100 where ranks follow the critics."""
 

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewind.agents import AGENTS
-from rewind.agents.settings import required_beta
+from rewind.agents.settings import paper_batch_size, required_beta
 from rewind.cli.train_options import TrainOptions
 from rewind.data.catalogue import known_entry
 from rewind.errors import UsageError, unknown_name
 from rewind.evaluation.scoring import find_environment, usual_environment
 from rewind.rebuilt.recipes import built_otherwise
-from rewind.run_spec import VIEW, RunSpec, canonical
+from rewind.run_spec import SAMPLING, VIEW, RunSpec, canonical
 from rewind.training.spec import usual_settings
 
 # Of the data, or with a flag of their own.
-ELSEWHERE = {"observation_size": "the data", "action_size": "the data", "hidden": "--hidden", "beta": "--betas"}
+ELSEWHERE = {"observation_size": "the data", "action_size": "the data", "hidden": "--hidden", "beta": "--betas",
+             "layer_norm": "--layer-norm", "window": "--window"}  # fmt: skip
 
 
 class Described(NamedTuple):
@@ -41,14 +42,19 @@ def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, A
     agent, memory = command.agent, command.memory
     fixed, swept = parse_settings(AGENTS[agent.algorithm], agent.set)
     view = {setting: value for setting in VIEW if (value := getattr(command.data, setting)) is not None}
-    fixed |= {**view, **({} if agent.hidden is None else {"hidden": agent.hidden})}
-    around = built_otherwise(notes) | ({"bounded": True} if agent.bounded else {})
+    flags = {flag: value for flag in ("hidden", "layer_norm", "window") if (value := getattr(agent, flag)) is not None}
+    for flag in flags:
+        if not AGENTS[agent.algorithm].has(flag):
+            raise UsageError(f"--{flag.replace('_', '-')}: {agent.algorithm} has none")
+    fixed |= {**view, **flags}
+    sampling = {setting: getattr(memory, setting) for setting in SAMPLING}
+    around = built_otherwise(notes) | sampling | ({"bounded": True} if agent.bounded else {})
     environment = find_environment(command.evaluation.env, name, notes)
     if environment != usual_environment(name, notes):
         around["environment"] = environment or "none"
     common = RunSpec(
         name or file_name(command), agent.algorithm, reuse=memory.reuse, rank_exponent=memory.rank_exponent,
-        stagger=memory.stagger, block=memory.block, batch_size=agent.batch_size, steps=agent.steps,
+        stagger=memory.stagger, block=memory.block, batch_size=batch_size_of(command, name), steps=agent.steps,
         episodes=command.evaluation.episodes,
     )  # fmt: skip
     usual = usual_settings(agent.algorithm, name, agent.steps)
@@ -63,6 +69,12 @@ def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, A
             spec = canonical(replace(common, sampler=sampler, beta=beta, seed=seed, settings=settings))
             described.setdefault(spec, Described(spec, variant + extra, extra))
     return list(described.values())
+
+
+def batch_size_of(command: TrainOptions, name: str | None) -> int:
+    """As asked, or else the paper's for the data set of this name."""
+    asked = command.agent.batch_size
+    return paper_batch_size(command.agent.algorithm, name) if asked is None else asked
 
 
 def file_name(command: TrainOptions) -> str:
@@ -81,7 +93,8 @@ def _combinations(command: TrainOptions, name: str | None) -> Iterator[tuple[str
 
 
 def _without_beta(command: TrainOptions, sampler: str) -> bool:
-    return sampler == "baseline" or not AGENTS[command.agent.algorithm].has("beta")
+    agent = command.agent
+    return (sampler == "baseline" and (agent.window or 1) == 1) or not AGENTS[agent.algorithm].has("beta")
 
 
 # `--set NAME=NUMBER`: the numbers of an agent from the command line.

@@ -89,7 +89,7 @@ class _Log:
     """The checked columns. Successors may be a column of an open file: they are read in chunks."""
 
     def __init__(self, data: Mapping[str, Any], by_lengths: bool) -> None:
-        flat = _required(data, ("observations", "actions", "rewards"))
+        flat = required(data, ("observations", "actions", "rewards"))
         self.observations, self.actions, self.rewards = flat["observations"], flat["actions"], flat["rewards"]
         rows = len(self.rewards)
         self.last = np.cumsum(check_lengths(data["lengths"], rows)) - 1 if by_lengths else None
@@ -175,7 +175,8 @@ def _merge(log: _Log, ends: Array) -> int:
     return len(before)
 
 
-def _required(data: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Array]:
+def required(data: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Array]:
+    """These columns, which must have the same number of rows."""
     missing = [key for key in keys if key not in data]
     if missing:
         raise missing_columns(missing, data)

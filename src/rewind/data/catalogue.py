@@ -90,13 +90,14 @@ def label(name: str) -> Label:
 def known_entry(name: str | None) -> Entry | None:
     """What is known of a data set: a catalogued one's entry, or that of the D4RL set a rebuilt one bears the name of.
 
-    `rewind/antmaze-umaze-v0` goes by `antmaze-umaze-v0`, `rewind/hopper-medium-v0` by `hopper-medium-v2`. None for any
-    other name.
+    `rewind/antmaze-umaze-v0` goes by `antmaze-umaze-v0`, `rewind/hopper-medium-v0` by `hopper-medium-v2`, and
+    `rewind/pen-demos-v0`, whose demonstrations are not people's, by `pen-human-v1`. None for any other name.
     """
     room, _, own = (name or "").rpartition("/")
     if room != "rewind":
         return catalogue().get(name or "")
-    return next((known for known in catalogue().values() if _unversioned(known.name) == _unversioned(own)), None)
+    own = _unversioned(own).replace("-demos", "-human")
+    return next((known for known in catalogue().values() if _unversioned(known.name) == own), None)
 
 
 def _unversioned(name: str) -> str:

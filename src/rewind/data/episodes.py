@@ -129,8 +129,11 @@ class OpenEpisode:
         self.terminated = False
 
     def add(self, action: Any, reward: Any, successor: Any, terminated: bool) -> None:
+        try:
+            self.rewards.append(float(reward))
+        except (TypeError, ValueError):
+            raise DataError(f"the reward of step {len(self)} of an episode is {reward!r}; expected a number") from None
         self.actions.append(np.array(action))
-        self.rewards.append(float(reward))
         self.observations.append(np.array(successor))
         self.terminated = single_flag("terminated", terminated)
 
@@ -138,6 +141,9 @@ class OpenEpisode:
         return len(self.rewards)
 
     def episode(self) -> dict[str, Any]:
+        for name, values in (("observations", self.observations), ("actions", self.actions)):
+            if len(shapes := {value.shape for value in values}) > 1:
+                raise DataError(f"the {name} of an episode have different shapes: {sorted(shapes)}")
         return {
             "observations": np.stack(self.observations),
             "actions": np.stack(self.actions),

@@ -7,6 +7,8 @@ columns cannot hold: lengths, the observations after the last steps, name and no
 
 import math
 import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from rewind.files import check_file, whole_file
 
 COLUMNS = ("observations", "actions", "rewards", "terminals")
 GROUP = "rewind"
+PATIENCE = 20.0  # seconds for an old header
 PARTS = ("lengths", "final_observations", "final_known")  # of the group
 
 
@@ -54,7 +57,11 @@ def load_hdf5(
             check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
             columns = {key: _column(source) for key, source in sources.items()}
             if group is not None:
-                return _as_written(columns, {key: _column(source) for key, source in extra.items()}, group.attrs)
+                parts = {key: _column(source) for key, source in extra.items()}
+                if "header" not in parts and "header" not in group.attrs:
+                    raise missing_columns([f"{GROUP}/header"], parts)
+                header = parts["header"].tobytes().decode() if "header" in parts else _old_header(path)
+                return _as_written(columns, parts, header)
             if successors is not None:
                 check_file(path, _allocated(successors))
                 columns["next_observations"] = successors
@@ -68,13 +75,17 @@ def load_hdf5(
 
 
 def _has(group: Any, key: str) -> bool:
-    """Whether the file itself holds this. A link is an error: it may lead to another file."""
+    """Whether the file itself holds this."""
     if key not in list(group):
         return False
-    h5l = require("h5py", "hdf5").h5l
-    if group.id.links.get_info(key.encode()).type != h5l.TYPE_HARD:
-        raise DataError(f"{key} is a link; expected the data in this file")
+    _check_link(group, key)
     return True
+
+
+def _check_link(group: Any, key: str) -> None:
+    """A link is an error: it may lead to another file."""
+    if group.id.links.get_info(key.encode()).type != require("h5py", "hdf5").h5l.TYPE_HARD:
+        raise DataError(f"{key} is a link; expected the data in this file")
 
 
 def _sources(group: Any, keys: Sequence[str]) -> dict[str, Any]:
@@ -113,7 +124,45 @@ def _column(source: Any) -> Array:
     return column
 
 
-def _as_written(columns: dict[str, Array], parts: dict[str, Array], attributes: Mapping[str, Any]) -> Trajectories:
+def _old_header(path: Path) -> str:
+    """The header of a file of the first edition, an attribute.
+
+    Another process reads it: libhdf5 does not return from a damaged string of variable length.
+    """
+    program = f"import h5py, sys; sys.stdout.write(h5py.File(sys.argv[1])['{GROUP}'].attrs['header'])"
+    command = [sys.executable, "-P", "-X", "utf8", "-c", program, str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=True)
+    except (subprocess.SubprocessError, OSError) as error:
+        raise DataError(f"the attribute 'header' of the group {GROUP} cannot be read") from error
+    return done.stdout.decode()
+
+
+def check_inside(path: Path) -> None:
+    """Check that nothing in a file leads to another file, for a reader that takes all that is there.
+
+    100 groups at a time: HDF5 uses memory for all that it has looked at until the file is closed.
+    """
+    h5py = require("h5py", "hdf5")
+
+    def elsewhere(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+            raise DataError(f"{item.name} is stored in another file; expected the data in this file")
+        for key in item if isinstance(item, h5py.Group) else ():
+            _check_link(item, key)
+
+    with h5py.File(path, "r") as file:
+        elsewhere("", file)
+        names = list(file)
+    for begin in range(0, len(names), 100):
+        with h5py.File(path, "r") as file:
+            for name in names[begin : begin + 100]:
+                elsewhere(name, file[name])
+                if isinstance(file[name], h5py.Group):
+                    file[name].visititems(elsewhere)
+
+
+def _as_written(columns: dict[str, Array], parts: dict[str, Array], text: str) -> Trajectories:
     if missing := [key for key in PARTS if key not in parts]:
         raise missing_columns([f"{GROUP}/{key}" for key in missing], parts)
     if "terminals" not in columns:
@@ -124,10 +173,7 @@ def _as_written(columns: dict[str, Array], parts: dict[str, Array], attributes: 
     terminated = terminals[last]
     terminals[last] = False
     flat: dict[str, Any] = {key: columns[key] for key in COLUMNS[:3]} | {key: parts[key] for key in PARTS}
-    # An attribute in files of the first edition
-    text = parts["header"].tobytes().decode() if "header" in parts else attributes["header"]
-    header = read_header(text, None)
-    return verified(Trajectories(**flat, **header, terminated=terminated, inner_terminals=terminals))
+    return verified(Trajectories(**flat, **read_header(text, None), terminated=terminated, inner_terminals=terminals))
 
 
 def save_hdf5(

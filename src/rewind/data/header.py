@@ -6,6 +6,8 @@ from typing import Any
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError
 
+ALTERED = "altered or damaged: its arrays do not match the recorded digest; make the file again"
+
 
 def header_text(trajectories: Trajectories) -> str:
     """Without the digest of other data, which this data was made from."""
@@ -30,5 +32,5 @@ def read_header(text: object, name: str | None) -> dict[str, Any]:
 def verified(trajectories: Trajectories) -> Trajectories:
     """The same, if its arrays match the digest in its notes."""
     if "digest" in trajectories.notes and trajectories.notes["digest"] != trajectories.digest:
-        raise DataError("altered or damaged: its arrays do not match the recorded digest; make the file again")
+        raise DataError(ALTERED)
     return trajectories

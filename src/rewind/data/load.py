@@ -13,6 +13,7 @@ from rewind.data.episodes import from_episodes, is_episode
 from rewind.data.hdf5 import load_hdf5
 from rewind.data.minari_sets import is_minari, load_minari
 from rewind.data.npz import load_npz
+from rewind.data.ogbench import from_ogbench, is_ogbench, is_task, load_task
 from rewind.data.originals import get
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, UsageError, unknown_name
@@ -60,12 +61,24 @@ def load(
     """
     given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys}
     options = {name: value for name, value in given.items() if value is not None}
-    for reader in chain(READERS.values(), LAST):
-        if reader.accepts(dataset):
-            if extra := [name for name in options if name not in reader.options]:
-                raise UsageError(f"{' and '.join(extra)} makes no sense for this kind of data: leave it out")
-            return reader.read(dataset, **options)
+    if isinstance(dataset, Trajectories):
+        _check_options(options, ())
+        return dataset
+    try:
+        for reader in chain(READERS.values(), LAST):
+            if reader.accepts(dataset):
+                _check_options(options, reader.options)
+                return reader.read(dataset, **options)
+    except OSError as error:  # a name that is too long, a file that may not be read
+        if isinstance(error, RewindError) or not _is_name(dataset):
+            raise
+        raise DataError(f"{os.fspath(dataset)[:200]} cannot be read: {error.strerror or error}") from error
     raise _unreadable(dataset)
+
+
+def _check_options(options: Iterable[str], known: Sequence[str]) -> None:
+    if extra := [name for name in options if name not in known]:
+        raise UsageError(f"{' and '.join(extra)} makes no sense for this kind of data: leave it out")
 
 
 def _unreadable(dataset: Any) -> RewindError:
@@ -140,8 +153,9 @@ READERS: Registry[Reader] = Registry(
     "reader",
     "rewind.readers",
     {
-        "trajectories": Reader(lambda data: data, reads=lambda data: isinstance(data, Trajectories)),
         "episode": Reader(lambda episode: from_episodes([episode]), reads=is_episode),
+        "ogbench": Reader(from_ogbench, reads=is_ogbench),
+        "ogbench task": Reader(load_task, reads=is_task),
         "dict": Reader(from_d4rl, reads=lambda data: isinstance(data, Mapping), options=RULE),
         "catalogued": Reader(
             lambda name, **rule: _catalogued(os.fspath(name), **rule),

@@ -12,6 +12,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.episodes import check_keys, flatten
 from rewind.data.flags import flag_array
+from rewind.data.hdf5 import check_inside
 from rewind.data.trajectories import Trajectories, storage_array
 from rewind.errors import DataError, RewindError, UsageError, naming, one_line, require, warn
 from rewind.files import check_file
@@ -63,6 +64,8 @@ def _open(dataset: Any) -> Any:
     for file in folder.iterdir():
         if not file.is_dir():
             check_file(file)
+    if (folder / "main_data.hdf5").exists():
+        check_inside(folder / "main_data.hdf5")
     return require("minari", "minari").MinariDataset(folder)
 
 

@@ -10,6 +10,7 @@ from rewind.arrays import Array
 from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
 from rewind.data.flags import FLAGS
 from rewind.data.header import header_text, read_header, verified
+from rewind.data.ogbench import is_ogbench, load_ogbench
 from rewind.data.trajectories import FIELDS, Trajectories
 from rewind.errors import DataError, UsageError, naming
 from rewind.files import Npz, whole_file
@@ -18,11 +19,16 @@ from rewind.files import Npz, whole_file
 def load_npz(
     path: str | os.PathLike[str], *, boundaries: Boundaries | None = None, merge_fragments: bool | None = None
 ) -> Trajectories:
-    """Trajectories from an `.npz` file: one written by `save_npz`, one with `lengths`, or one with D4RL's flags.
+    """Trajectories from an `.npz` file: one written by `save_npz`, one with `lengths`, one with D4RL's flags,
+    or one in OGBench's form.
 
     boundaries, merge_fragments: see `from_d4rl`; for a file with flags only
     """
     data = Npz(path)
+    if is_ogbench(data):
+        if boundaries is not None or merge_fragments is not None:
+            raise UsageError(f"{path} is in OGBench's form: leave out boundaries and merge_fragments")
+        return load_ogbench(data)
     try:
         return _from_arrays(data, data.path.stem, boundaries, merge_fragments)
     except (DataError, MemoryError) as error:

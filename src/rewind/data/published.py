@@ -1,7 +1,8 @@
 """Figures that others have published about D4RL's files, to compare rebuilt data with."""
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -15,7 +16,9 @@ class Published:
 
     transitions: their number, rounded if `about`
     trajectories: their number if they end at terminals | timeouts; on AntMaze most are fragments of one step
-    mean_return: mean over the trajectories
+    mean_return, best_return: mean over the trajectories, and the highest
+    cloned: scores of behaviour cloning on all the data, and on the best tenth of its trajectories
+    walker: on AntMaze, what its walker's episodes are like if they stop at their own goal (see published.toml)
     """
 
     name: str
@@ -23,22 +26,33 @@ class Published:
     about: bool
     trajectories: int
     mean_return: float | None
+    best_return: float | None = None
+    cloned: tuple[float, float] | None = None
+    walker: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def mean_score(self) -> float | None:
         """The mean normalised return."""
         return None if self.mean_return is None else normalised_score(self.name, self.mean_return)
 
+    @property
+    def best_score(self) -> float | None:
+        """The highest normalised return."""
+        return None if self.best_return is None else normalised_score(self.name, self.best_return)
+
 
 def published(name: str) -> Published:
     """The published figures of a catalogued data set."""
     figures = _figures().get(name, {})
-    mean = figures.get("mean_return")
+    mean, best = figures.get("mean_return"), figures.get("best_return")
     if "joined" in figures:
         parts = [published(part) for part in figures["joined"]]
         total = sum(part.trajectories * (part.mean_return or 0.0) for part in parts)
         mean = total / sum(part.trajectories for part in parts)
-    return Published(name, figures.get("transitions"), figures.get("about", False), entry(name).episodes, mean)
+        best = max(part.best_return or 0.0 for part in parts)
+    counts = (figures.get("transitions"), figures.get("about", False), entry(name).episodes)
+    cloned = tuple(figures["cloned"]) if "cloned" in figures else None
+    return Published(name, *counts, mean, best, cloned, figures.get("walker", {}))
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, frozen
-from rewind.data.flags import flag_array
+from rewind.arrays import Array
+from rewind.data.flags import flag_array, frozen
 from rewind.errors import DataError
 
 CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it

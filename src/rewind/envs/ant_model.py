@@ -2,6 +2,7 @@
 
 import math
 
+from rewind.arrays import Array
 from rewind.envs.mazes import Maze
 
 CELL = 4.0  # metres
@@ -10,6 +11,12 @@ AUX, THIGH, SHIN = 0.2, 0.2, 0.4  # offsets on both axes
 LEGS = {1: (1, 1), 2: (-1, 1), 3: (-1, -1), 4: (1, -1)}  # directions, in the order of qpos
 MOTORS = (4, 1, 2, 3)  # legs in the order of the controls
 STRENGTH = 30.0  # the control for an action of 1
+
+
+def uprightness(observations: Array) -> Array:
+    """(n,) vertical component of the torso's upward axis: 1 standing, -1 on its back."""
+    up: Array = 1.0 - 2.0 * (observations[:, 4] ** 2 + observations[:, 5] ** 2)
+    return up
 
 
 def ant_maze_xml(maze: Maze, corrected: bool = True) -> str:

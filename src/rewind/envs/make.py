@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rewind.data.catalogue import Entry, catalogue, known_entry
+from rewind.data.ogbench import environment_id
 from rewind.errors import DataError, UsageError, require, unknown_name
 from rewind.registry import Registry, import_attribute
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 OWN = "rewind/"
 FAST = ("Hopper-v4", "HalfCheetah-v4", "Walker2d-v4")
+SINGLE_TASK = "-singletask-"  # in OGBench's ids
 # Prefixes of Gymnasium-Robotics' environments
 ROBOTICS = ("Adroit", "FrankaKitchen", "Fetch", "Hand", "PointMaze_", "AntMaze_")
 # Other packages' environments by id: a Gymnasium environment's class, or a function that makes one
@@ -45,8 +47,8 @@ def noted_environment(noted: object, where: str) -> str | None:
 def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) -> VectorEnv[Any, Any, Any]:
     """`num_envs` copies of an environment.
 
-    Hopper, HalfCheetah and Walker2d `-v4`, and all of Rewind's own, are arrays of simulations (`ArrayEnv`). Others
-    come from `gymnasium.make_vec`.
+    Hopper, HalfCheetah and Walker2d `-v4`, OGBench's single tasks, and all of Rewind's own, are arrays of simulations
+    (`ArrayEnv`). Others come from `gymnasium.make_vec`.
 
     name: a data set, for its environment; a Gymnasium id: `rewind/AntMaze-umaze-v2`, `AdroitHandPen-v1`;
         `package:Own-v0`, to import the package that registers it; or one of `ENVIRONMENTS`
@@ -54,7 +56,7 @@ def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) 
     options: for the environment's constructor
     """
     known = known_task(name)
-    chosen = name if known is None else known.environment
+    chosen = environment_id(name) or name if known is None else known.environment
     env = _array_env(chosen, num_envs, options) or _any(name, chosen, num_envs, options)
     if seed is not None:
         env.reset(seed=seed)
@@ -67,9 +69,15 @@ def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | 
     from rewind.envs.register import register
 
     register()
+    if SINGLE_TASK in name:
+        from rewind.envs.ogbench import OGBenchTask
+
+        return OGBenchTask(name, num_envs, **options)
     if name not in FAST and not (name.startswith(OWN) and name in gymnasium.registry):
         return None
     spec = gymnasium.spec(name)
+    if name not in FAST and spec.vector_entry_point is None:
+        return None
     options = {"max_episode_steps": spec.max_episode_steps, **options}
     env: ArrayEnv
     if name in FAST:
@@ -96,6 +104,9 @@ def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> Vecto
             {*gymnasium.registry, *ENVIRONMENTS, *catalogue()},
             where="data sets: rewind data list; environments: gymnasium.pprint_registry()",
         )
+    spec = gymnasium.registry.get(name)
+    if spec is not None and str(spec.vector_entry_point).startswith("gymnasium."):
+        options = {"vectorization_mode": "sync", **options}  # its own arrays of CartPoles take one seed for all copies
     try:
         env: VectorEnv[Any, Any, Any] = gymnasium.make_vec(name, num_envs=num_envs, **options)
     except Exception as error:  # depends on the environment's constructor

@@ -17,6 +17,9 @@ def register() -> None:
     for name, horizon in ants.items():
         _, maze, version = name.split("-")
         _register(name, "antmaze", "AntMaze", horizon, {"maze": maze, "goal": GOALS[version]})
+    grid = "rewind/GridWorld-large-v0"
+    if grid not in gymnasium.registry:
+        gymnasium.register(grid, entry_point="rewind.envs.gridworld:GridWorld", max_episode_steps=100)
 
 
 def _register(name: str, module: str, vector: str, horizon: int, options: dict[str, str]) -> None:

@@ -35,6 +35,7 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
     metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
     reference_scores: tuple[float, float] | None = None  # returns that score 0 and 100, if the catalogue has none
+    threaded = False  # whether its constructor takes a number of `threads`
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """What can be said of an agent when there is no simulator: how its critic and its policy stand to the data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,10 @@ class Diagnostics:
         where everything is possible. A critic may diverge in few places, and its mean Q look sound.
     action_distance: mean |pi(s) - a|, Euclidean
     rows: how many transitions were looked at
-    value_rows: how many of them have a Monte-Carlo return; without any, the value figures are NaN
+    value_rows: how many of them have a Monte-Carlo return, which value_correlation and value_bias rest on; without any,
+        both are NaN
+    terminal_rows: how many of those are followed by a terminal; the others by a time-out so late that it makes no
+        difference
     """
 
     td_error: float
@@ -36,9 +39,11 @@ class Diagnostics:
     action_distance: float
     rows: int
     value_rows: int
+    terminal_rows: int
 
 
-DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if not name.endswith("rows"))  # the others are counts
+COUNTS = ("rows", "value_rows", "terminal_rows")
+DIAGNOSED = tuple(name for name in Diagnostics.__annotations__ if name not in COUNTS)
 
 
 def diagnose(
@@ -78,6 +83,18 @@ def diagnose(
         action_distance=float(distances.mean()),
         rows=len(chosen),
         value_rows=int(known.sum()),
+        terminal_rows=int((known & np.repeat(data.terminated, data.lengths)[chosen]).sum()),
+    )
+
+
+def counted_rows(figures: Mapping[str, Any]) -> str:
+    """What the value figures rest on, in words; empty where an earlier version has not counted."""
+    if figures.get("terminal_rows") is None:
+        return ""
+    rows, known, ended = (int(figures[name]) for name in COUNTS)
+    return (
+        f"the value figures rest on {known:,} of {rows:,} rows: {ended:,} before a terminal, {known - ended:,} long "
+        "before a time-out"
     )
 
 

@@ -112,7 +112,7 @@ class Evaluator:
             if stop():
                 raise Abandoned
             actions = self._actions(act, observations, seeds.shape)
-            lost = np.logical_not(np.isfinite(actions).all(axis=1))
+            lost = np.logical_not(np.isfinite(actions).reshape(len(actions), -1).all(axis=1))
             if lost.any():
                 actions = np.where(lost[:, None], 0.0, actions)  # a run that broke must not break the simulator
                 returns[lost & playing] = np.nan
@@ -124,13 +124,28 @@ class Evaluator:
 
     def _actions(self, act: Act, observations: Array, shape: tuple[int, ...]) -> Array:
         actions = np.asarray(act(observations.reshape(*shape, -1)))
-        expected = (*shape, *(self.env.single_action_space.shape or ()))
+        space = self.env.single_action_space
+        discrete = getattr(space, "n", None)
+        if discrete is not None:  # one-hot, or the numbers themselves
+            return self._numbers(actions, (*shape, int(discrete)))
+        expected = (*shape, *(space.shape or ()))
         if actions.shape != expected:
             raise UsageError(
                 f"the policy gave actions of shape {actions.shape}; {self.env_name} takes (runs, episodes, action) = "
                 f"{expected} and gives observations of {observations.shape[-1]} numbers"
             )
         return actions.reshape(len(observations), -1)
+
+    def _numbers(self, actions: Array, one_hot: tuple[int, ...]) -> Array:
+        """(copies,) the numbers of discrete actions, plus `start` where an environment does not count from 0."""
+        if actions.shape[-1:] == one_hot[-1:] and actions.ndim == len(one_hot):
+            actions = actions.argmax(-1)
+        if actions.shape != one_hot[:-1]:
+            raise UsageError(
+                f"the policy gave actions of shape {actions.shape}; {self.env_name} takes whole numbers, or one-hot "
+                f"(runs, episodes, action) = {one_hot}"
+            )
+        return np.asarray(actions.ravel() + int(self.env.single_action_space.start))
 
 
 def evaluate(
@@ -186,16 +201,18 @@ def _environment(name: str, runs: int, episodes: int, threads: int, options: dic
         together = max(n for n in range(1, episodes + 1) if episodes % n == 0 and n <= most)
         return make(name, runs * together, **options), together
     options = {"autoreset_mode": "Disabled", **options}
-    if hasattr(probe, "batch"):
+    if probe.threaded:
         options["threads"] = threads
     return make(name, runs * episodes, **options), episodes
 
 
 def _check_spaces(name: str, env: Any) -> None:
-    from gymnasium.spaces import Box
+    from gymnasium.spaces import Box, Discrete
 
     for what in ("observation", "action"):
         space = getattr(env, f"single_{what}_space")
+        if what == "action" and isinstance(space, Discrete):
+            continue
         if not isinstance(space, Box) or len(space.shape) != 1:
             raise UsageError(
                 f"{name} has {what}s of {space}; evaluation needs vectors: "

@@ -17,13 +17,13 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.policy import layers_in, named_layers, tanh_mlp
-from rewind.processes import never, serve
+from rewind.processes import available_cores, never, serve
 
 Arrays = Mapping[str, Array]
 
 TOGETHER = 8  # runs that act on one core
-MOST = 4  # simulators that are kept: they are large
-OF_RUNS = ("mean", "scale", "max_action")  # what networks have besides layers
+MOST = 6  # simulators that are kept, as many as a group may have tasks: they are large
+OF_RUNS = ("mean", "scale", "max_action", "middle")  # what networks have besides layers
 # The training that it is beside comes first: what is added to the process's niceness, and its share of the cores.
 MODEST, SHARE = 19, 0.75
 
@@ -34,7 +34,7 @@ class Networks:
 
     weights, biases: each (runs, in, out), (runs, 1, out)
     mean, scale: (runs, 1, observation)
-    max_action: (runs, 1, 1)
+    max_action, middle: (runs, 1, action) half the range of each action, and its middle
     """
 
     weights: Sequence[Array]
@@ -42,6 +42,7 @@ class Networks:
     mean: Array
     scale: Array
     max_action: Array
+    middle: Array
 
     def __call__(self, observations: Array) -> Array:
         """(runs, episodes, observation) -> (runs, episodes, action); on many cores where there are many runs."""
@@ -58,20 +59,22 @@ class Networks:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Networks:
+        """middle: evaluations that an earlier version has left have none."""
+        arrays = {"middle": np.zeros((len(arrays["mean"]), 1, 1), np.float32), **arrays}
         return cls(*layers_in(arrays, int(arrays["layers"])), *(arrays[name] for name in OF_RUNS))
 
     def of(self, rows: Sequence[int]) -> Networks:
         """Those of some runs."""
         weights, biases = ([layer[rows] for layer in layers] for layers in (self.weights, self.biases))
-        return Networks(weights, biases, self.mean[rows], self.scale[rows], self.max_action[rows])
+        return Networks(weights, biases, *(getattr(self, name)[rows] for name in OF_RUNS))
 
     def _act(self, x: Array, part: slice) -> Array:
         weights, biases = ([layer[part] for layer in layers] for layers in (self.weights, self.biases))
-        return tanh_mlp(x[part], weights, biases, self.max_action[part])
+        return tanh_mlp(x[part], weights, biases, self.max_action[part], self.middle[part])
 
 
 def _cores() -> int:
-    return max(1, int(SHARE * (os.cpu_count() or 1)))
+    return max(1, int(SHARE * available_cores()))
 
 
 @cache

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.evaluation.diagnose import DIAGNOSED
+from rewind.evaluation.diagnose import COUNTS, DIAGNOSED, counted_rows
 from rewind.evaluation.protocol import EVERY, Curve
 from rewind.statistics import interval as interval
 from rewind.table import table
@@ -84,21 +84,22 @@ def diagnostics(found: Sequence[Variant]) -> list[dict[str, Any]]:
     for variant in found:
         row: dict[str, Any] = {"variant": variant.name, "seeds": len(variant.runs)}
         row["broken"] = variant.broken
-        for name in DIAGNOSED:
-            ends = np.array([one.last for one in variant.curves(name)])
+        for name in (*DIAGNOSED, *COUNTS):
+            ends = np.array([one.last for one in variant.curves(name) if len(one.steps)])  # old logs lack some
             row[name] = _mean(ends[np.isfinite(ends)])
         rows.append(row)
     return rows
 
 
 def diagnostics_table(rows: Sequence[dict[str, Any]]) -> str:
-    note = (
-        "td_error: mean |r + discount Q(s', pi(s')) - Q(s, a)|; td_bias: the same without the bars;\n"
-        "value_correlation, value_bias: Q(s, a) against the Monte-Carlo return of the data;\n"
-        "impossible: share of the rows whose Q no rewards add up to;\n"
-        "action_distance: mean |pi(s) - a|. None of them is a score."
+    notes = (
+        "td_error: mean |r + discount Q(s', pi(s')) - Q(s, a)|; td_bias: the same without the bars",
+        "value_correlation, value_bias: Q(s, a) against the Monte-Carlo return of the data",
+        counted_rows(rows[0]),
+        "impossible: share of the rows whose Q no rewards add up to",
+        "action_distance: mean |pi(s) - a|. None of them is a score.",
     )
-    return _shown(rows, DIAGNOSED, ".4f") + "\n" + note  # of 10,000 rows, one shows
+    return _shown(rows, DIAGNOSED, ".4f") + "\n" + ";\n".join(filter(None, notes))  # of 10,000 rows, one shows
 
 
 def _mean(values: Any) -> float | None:

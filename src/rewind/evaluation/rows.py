@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rewind.errors import DataError
-from rewind.evaluation.diagnose import DIAGNOSED
+from rewind.evaluation.diagnose import COUNTS, DIAGNOSED
 from rewind.files import read_lines, whole_file
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK, RunSpec, group_name, with_new_names
 
@@ -20,7 +20,7 @@ COLUMNS: dict[str, Any] = {
     "run": str,  # short digest of all that makes the run what it is, but not of the data's content
     "group": str,  # the runs it was trained with
     "dataset": str,
-    "suite": str,  # mujoco, antmaze, adroit; other where the catalogue does not know the data
+    "suite": str,  # mujoco, antmaze, adroit, ogbench; other where the catalogue does not know the data
     "algorithm": str,  # td3_bc, iql, edac, bc
     "sampler": str,  # baseline (transitions, uniformly), tr, a priority
     "beta": float,  # 1 one-step, 0 SARSA, between: weighted
@@ -89,7 +89,7 @@ def _evaluations(records: Sequence[Mapping[str, Any]], alive: bool) -> Iterator[
         for record in same_step:
             figures |= record
         q |= {name: figures[name] for name in q if name in figures}
-        diagnostics = {name: figures[name] for name in DIAGNOSED if name in figures}
+        diagnostics = {name: figures[name] for name in (*DIAGNOSED, *COUNTS) if name in figures}
         if "score" in figures or diagnostics:
             yield {
                 "step": step, "alive": step < dead_from, **q,

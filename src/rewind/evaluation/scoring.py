@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.checked_log import Record
 from rewind.envs.make import known_task, make, noted_environment
 from rewind.errors import DataError, RewindError, UsageError
-from rewind.evaluation.diagnose import DIAGNOSED, diagnose
+from rewind.evaluation.diagnose import COUNTS, DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.evaluation.player import Networks, summary
 from rewind.processes import Process, never
@@ -20,7 +21,6 @@ from rewind.progress import say
 from rewind.training.engine import current_device, to_host
 from rewind.training.evaluations import Figures, Request
 from rewind.training.group import Group
-from rewind.training.log import Record
 from rewind.training.policies import layers
 from rewind.training.spec import Run
 
@@ -64,7 +64,10 @@ class Scorer:
         env = make(self.environment, 1)
         env.close()
         for what, expected in (("observation", observation), ("action", action)):
-            shape = getattr(env, f"single_{what}_space").shape
+            space = getattr(env, f"single_{what}_space")
+            shape = space.shape
+            if getattr(space, "n", None) is not None and expected in ((), (1,), (int(space.n),)):
+                continue  # discrete actions, as numbers or one-hot
             if shape != expected:
                 raise DataError(
                     f"{self.environment} has {what}s of shape {shape}, the data of {expected}: "
@@ -151,10 +154,10 @@ def acting(group: Group, rows: Rows | None = None) -> Act:
     agents = group.engine.agents
     if len(chosen) < len(group.runs):
         agents, policies = jax.tree.map(lambda leaf: leaf[chosen], (agents, policies))
-    normaliser = group.normaliser(chosen)
+    normaliser, units = group.normalisers(chosen)
 
     def act(observations: Array) -> Any:
-        return group.engine.act(policies, normaliser(observations).astype(np.float32), agents)
+        return units.undo(group.engine.act(policies, normaliser(observations).astype(np.float32), agents))
 
     return act
 
@@ -164,13 +167,13 @@ def networks_of(group: Group) -> Networks | None:
 
     None where they act in another way than max_action * tanh(network).
     """
-    engine, (mean, scale) = group.engine, group.normaliser()
-    network = layers(engine.agent, to_host(group.policies()))
-    if network is None:
+    (mean, scale), (middle, half) = group.normalisers()
+    network = layers(group.engine.agent, to_host(group.policies()))
+    if network is None or group.engine.agent.discrete:
         return None
     max_action = np.array([run.agent.max_action for run in group.runs], np.float32)
     weights, biases = network
-    return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None])
+    return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None] * half, middle)
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:
@@ -181,15 +184,15 @@ def episode_seed(seed: int, run_seed: int, step: int) -> int:
 def diagnosed(group: Group, step: int) -> Figures:
     """Critics and policies held against the data (`rewind.envs.diagnose`); for when there is no simulator."""
     found = [_diagnose(group, at, run) for at, run in enumerate(group.runs)]
-    return {name: np.array([one[name] for one in found]) for name in DIAGNOSED}
+    return {name: np.array([one[name] for one in found]) for name in (*DIAGNOSED, *COUNTS)}
 
 
 def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
-    data, normaliser, _ = group.sources[at]
+    data, normaliser, units, _ = group.sources[at]
     policy = jax.tree.map(lambda leaf: leaf[at], group.policies())
 
     def act(observations: Array) -> Any:
-        return run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32))
+        return units.undo(run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32)))
 
     discount = 0.99 if run.agent.discount is None else float(run.agent.discount)
     return asdict(diagnose(critic_of(group, at), act, data, discount, possible=group.possible[at]))
@@ -197,12 +200,12 @@ def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
 
 def critic_of(group: Group, at: int) -> Callable[[Array, Array], Any]:
     """Q(s, a) of one run as it is now, the mean of its critics, (rows,); NaN for an agent without critics."""
-    agent, normaliser = group.runs[at].agent, group.sources[at].normaliser
+    agent, (_, normaliser, units, _) = group.runs[at].agent, group.sources[at]
     state = jax.tree.map(lambda leaf: leaf[at], group.engine.state)
 
     def q(observations: Array, actions: Array) -> Any:
         states = jnp.asarray(normaliser(observations), jnp.float32)
-        values = agent.q_values(state, states, jnp.asarray(actions, jnp.float32))
+        values = agent.q_values(state, states, jnp.asarray(units(actions), jnp.float32))
         return np.full(len(observations), np.nan) if values is None else values
 
     return q

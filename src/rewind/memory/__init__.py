@@ -1,7 +1,8 @@
 """Replay memories: they decide which transitions come next."""
 
 from rewind.memory.batch import Batch, Plan
-from rewind.memory.priorities import PRIORITIES, Choice, Priority, choose
+from rewind.memory.choice import Choice, choose
+from rewind.memory.priorities import PRIORITIES, Priority
 from rewind.memory.trajectory_replay import TrajectoryReplay
 from rewind.memory.transition_replay import PrioritizedReplay, UniformReplay
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,20 +32,33 @@ class Batch:
     trajectories: Array  # (batch,) trajectory of each row, numbered from 0 in the order they came, never again
     timesteps: Array  # (batch,) step within the trajectory
     host: Batch | None = None  # the NumPy batch this one was made from
+    valid: Any = None  # of chunks, whose arrays are (batch, length, ...): (batch, length) bool, which rows they have
 
     def __len__(self) -> int:
         return len(self.indices)
 
+    def in_chunks(self, valid: Array) -> Batch:
+        """The rows of a batch as chunks.
+
+        valid: (batch, length)
+        """
+        arrays = {name: getattr(self, name) for name in (*LEARNED_FROM, "indices", "trajectories", "timesteps")}
+        chunked = {name: array.reshape(*valid.shape, *array.shape[1:]) for name, array in arrays.items()}
+        return Batch(**chunked, valid=valid)
+
     def as_torch(self, device: Any = "cpu") -> Batch:
         """The same batch as torch tensors on a device. On the CPU they share memory with this batch."""
         torch = require("torch", "torch")
-        tensors = {name: torch.from_numpy(getattr(self, name)).to(device) for name in LEARNED_FROM}
-        return replace(self, **tensors, host=self)
+        return self._converted(lambda array: torch.from_numpy(array).to(device))
 
     def as_jax(self) -> Batch:
         """The same batch as JAX arrays on JAX's default device."""
         jnp = require("jax.numpy", "jax")
-        return replace(self, **{name: jnp.asarray(getattr(self, name)) for name in LEARNED_FROM}, host=self)
+        return self._converted(jnp.asarray)
+
+    def _converted(self, convert: Callable[[Array], Any]) -> Batch:
+        names = LEARNED_FROM if self.valid is None else (*LEARNED_FROM, "valid")
+        return replace(self, **{name: convert(getattr(self, name)) for name in names}, host=self)
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +82,10 @@ class Plan:
         step = range(len(self))[step]
         rows = slice(step, step + 1)
         return Plan(self.indices[rows], self.fresh[rows], self.trajectories[rows], self.first_step + step)
+
+
+def is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def empty_plan(steps: int, batch_size: int, dtype: Any = np.int64) -> Plan:

@@ -1,4 +1,4 @@
-"""Trajectory priorities: six of quality, six of uncertainty, and how `auto` chooses (section 5 of the paper).
+"""Trajectory priorities: six of quality, six of uncertainty (section 5 of the paper), and one of ours.
 
 A priority is one function from grouped numbers to one number per trajectory, and one line here; or, in another package,
 an entry point of the group "rewind.priorities" (`rewind.registry`).
@@ -6,12 +6,14 @@ an entry point of the group "rewind.priorities" (`rewind.registry`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError, unknown_name
+from rewind.memory.choice import RULES
 from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
 
@@ -44,6 +46,14 @@ def maximum(numbers: Ragged) -> Array:
     return numbers.max()
 
 
+def advantage(data: Trajectories) -> Array:
+    """Return minus a linear fit of it to the first observation: better than other trajectories that start there."""
+    returns, first = data.returns.astype(np.float64), data.observations[data.starts].reshape(len(data), -1)
+    inputs = np.column_stack([first, np.ones(len(data))]).astype(np.float64)
+    fit = inputs @ np.linalg.lstsq(inputs, returns, rcond=None)[0]
+    return np.asarray((returns - fit).astype(np.float32), np.float64)
+
+
 @dataclass(frozen=True)
 class Priority:
     """What a trajectory is ranked by: a summary of its rewards, or of the critics' disagreement along it.
@@ -52,19 +62,25 @@ class Priority:
     ranks and is defined at zero.
     """
 
-    metric: Callable[[Ragged], Array]
-    of: str = "rewards"  # or "uncertainty": known only while training
+    metric: Callable[[Any], Array]
+    of: str = "rewards"  # "uncertainty": known only while training; "trajectories": a function of all `Trajectories`
     sign: float = 1.0
 
     @property
     def dynamic(self) -> bool:
         return self.of == "uncertainty"
 
-    def values(self, numbers: Ragged) -> Array:
+    def values(self, numbers: Any) -> Array:
         return self.sign * self.metric(numbers)
 
+    def of_data(self, data: Trajectories) -> Array:
+        """(trajectories,) before any sweep; what is known only while training ranks best until it is visited."""
+        if self.dynamic:
+            return np.full(len(data), np.inf)
+        return self.values(data if self.of == "trajectories" else rewards_of(data))
 
-_PAPER = {
+
+_OWN = {
     "return": Priority(total),
     "avg_reward": Priority(mean),
     "uqm_reward": Priority(upper_quartile_mean),
@@ -77,53 +93,36 @@ _PAPER = {
     "higher_mean_unc": Priority(mean, "uncertainty"),
     "higher_lqm_unc": Priority(lower_quartile_mean, "uncertainty"),
     "higher_uqm_unc": Priority(upper_quartile_mean, "uncertainty"),
+    "advantage": Priority(advantage, "trajectories"),
 }
 
-PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _PAPER)
-
-# Rewards are sparse when at least this share of them equals the most frequent value.
-SPARSE_SHARE = 0.95
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What `auto` chose for a data set, and the numbers behind it."""
-
-    priority: str
-    label: str  # "sparse" or "dense"
-    share: float  # of the rewards that equal the most frequent value
-    value: float  # that value
-    because: str
-
-    def __str__(self) -> str:
-        return f"priority 'auto' chose '{self.priority}', as the paper advises: {self.because}"
-
-
-def choose(data: Trajectories, label: str | None = None) -> Choice:
-    """The paper's summary table: quality (average reward) on sparse rewards, lower uncertainty (UQM) on dense ones.
-
-    label: "sparse" or "dense" where it is known from elsewhere; otherwise the rewards decide.
-    """
-    values, counts = np.unique(data.rewards, return_counts=True)
-    share, value = float(counts.max() / counts.sum()), float(values[counts.argmax()])
-    measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({len(values):,} different values)"
-    if label is None:
-        label = "sparse" if share >= SPARSE_SHARE else "dense"
-        because = f"{measured}, so rewards are {label} (sparse from {SPARSE_SHARE:.0%})"
-    else:
-        because = f"the catalogue calls {data.name} {label}; {measured}"
-    return Choice("avg_reward" if label == "sparse" else "lower_uqm_unc", label, share, value, because)
+PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN)
 
 
 def rewards_of(data: Trajectories) -> Ragged:
     return Ragged(data.rewards, data.starts, data.lengths)
 
 
+def given_values(priorities: Any, count: int) -> Array:
+    """(count,) the numbers that somebody gives trajectories to be ranked by."""
+    check_priority(priorities)
+    values = np.array(priorities, dtype=np.float64)
+    if len(values) != count:
+        raise DataError(f"{len(values):,} priorities for {count:,} trajectories; expected one for each")
+    return values
+
+
+def check_addable(priority: Any) -> None:
+    """Raise an error if values change with the trajectories that are added."""
+    if isinstance(priority, str) and priority in PRIORITIES and PRIORITIES[priority].of == "trajectories":
+        raise UsageError(f"priority '{priority}' compares all trajectories, so that none can be added")
+
+
 def check_priority(priority: object) -> None:
     """A known name, or one finite number per trajectory."""
     if isinstance(priority, str):
-        if priority not in ("uniform", "auto") and priority not in PRIORITIES:
-            raise unknown_name("priority", priority, ("uniform", *PRIORITIES, "auto"))
+        if priority not in ("uniform", *RULES) and priority not in PRIORITIES:
+            raise unknown_name("priority", priority, ("uniform", *PRIORITIES, *RULES))
         return
     try:
         array = np.asarray(priority, dtype=np.float64)

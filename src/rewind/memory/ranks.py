@@ -1,14 +1,16 @@
 """Ranks of trajectories, and the weights they are drawn with: p = 1 / rank, weight = p^alpha (eq. 5)."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
-from rewind.errors import UsageError
+from rewind.errors import UsageError, unknown_name
 
 SMALLEST_WEIGHT = 1e-300
+WEIGHTINGS = ("rank", "softmax", "proportional")
 
 
 class Ranked(NamedTuple):
@@ -91,3 +93,55 @@ def rank_weights(ranks: Array, alpha: float) -> Array:
             f"underflows; use at most {300 / max(np.log10(len(ranks)), 1e-9):.0f}"
         )
     return np.asarray(weights)
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How values become weights; u is a value's place between the smallest (0) and the largest (1) of n.
+
+    rank           rank^-alpha (eq. 5)
+    softmax        exp(u / temperature)
+    proportional   (u + 1 / n)^(1 / temperature)
+    """
+
+    kind: str = "rank"
+    alpha: float = 1.0
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in WEIGHTINGS:
+            raise unknown_name("weighting", self.kind, WEIGHTINGS)
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise UsageError(f"alpha is {self.alpha}; expected a number of at least 0")
+        if not (np.isfinite(self.temperature) and self.temperature > 0):
+            raise UsageError(f"temperature is {self.temperature}; expected a number greater than 0")
+        unused = "temperature" if self.kind == "rank" else "alpha"
+        if getattr(self, unused) != 1.0:
+            raise UsageError(f"weighting '{self.kind}' has no {unused}: leave it out, or choose another weighting")
+
+    def check(self, values: Array, more: Array | tuple[()] = ()) -> None:
+        """Raise an error if the weight of some of these values leaves floating point."""
+        count = len(values) + len(more)
+        exponent = {"rank": self.alpha * np.log(count), "softmax": 1.0, "proportional": np.log(count)}[self.kind]
+        if exponent / self.temperature > -np.log(SMALLEST_WEIGHT) and count > 1:  # maybe: ranks may be less
+            self.weights(np.append(more, values))
+
+    def weights(self, values: Array, before: Ranked | None = None) -> tuple[Array, Ranked | None]:
+        """(trajectories,) the weights, and the ranking, where there is one.
+
+        values: infinity for what has none yet, which counts as the largest
+        before: the ranking of earlier values
+        """
+        if self.kind == "rank":
+            ranked = rank(values, before)
+            return rank_weights(ranked.ranks, self.alpha), ranked
+        finite = np.isfinite(values)
+        low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 0.0)
+        places = np.where(finite, values - low, high - low) / (high - low) if high > low else np.ones(len(values))
+        if self.kind == "softmax":
+            weights = np.exp((places - 1) / self.temperature)
+        else:
+            weights = (places + 1 / len(values)) ** (1 / self.temperature)
+        if weights.min() < SMALLEST_WEIGHT:
+            raise UsageError(f"temperature {self.temperature} is too small: the smallest probability underflows")
+        return weights, None

@@ -6,7 +6,9 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.compiled import compiled
+from rewind.errors import UsageError
 from rewind.memory.batch import Plan
+from rewind.memory.growing import resized
 from rewind.memory.ragged import Ragged
 from rewind.memory.store import Store
 
@@ -19,8 +21,61 @@ class Recording(NamedTuple):
     complete: Array  # (batch,) bool: every row of the sweep so far has a value
 
 
-def make_recording(rows: int, batch_size: int) -> Recording:
-    return Recording(np.zeros(rows, np.float32), np.zeros(batch_size, np.int64), np.zeros(batch_size, bool))
+class Recorder:
+    """The uncertainty of a memory's batches, in their order, until sweeps have ended.
+
+    fed_step: number of batches whose uncertainty is known
+    """
+
+    def __init__(self, fed_step: int = 0, recording: Recording | None = None) -> None:
+        self.fed_step = fed_step
+        self._recording = recording
+
+    def feed(self, plan: Plan, values: Array, store: Store) -> tuple[Array, Ragged, str]:
+        """Record one value per planned row.
+
+        returns: the trajectories whose sweeps ended, the values of those sweeps, and what was missed, if anything
+        """
+        if plan.first_step < self.fed_step:
+            raise UsageError(
+                f"the uncertainty of batches {plan.first_step} to {plan.first_step + len(plan) - 1} is already known; "
+                f"expected that of batch {self.fed_step} on"
+            )
+        if self._recording is None:
+            began, complete = np.zeros(plan.batch_size, np.int64), np.zeros(plan.batch_size, bool)
+            self._recording = Recording(np.zeros(store.rows, np.float32), began, complete)
+        skipped = plan.first_step - self.fed_step
+        if skipped:
+            self._recording.complete[:] = False
+        ended, sweeps, incomplete = record_plan(self._recording, plan, values, store)
+        self.fed_step = plan.first_step + len(plan)
+        missed = "some rows of a sweep were skipped" if incomplete else ""
+        return ended, sweeps, f"{skipped} batches were skipped" if skipped else missed
+
+    def make_room(self, rows: int) -> None:
+        """Trajectories were added to the store, which has now space for so many rows."""
+        if self._recording is not None and len(self._recording.values) < rows:
+            self._recording = self._recording._replace(values=resized(self._recording.values, rows))
+
+    def state(self, store: Store) -> dict[str, Any]:
+        """With the recorded values of open sweeps only."""
+        state: dict[str, Any] = {"fed_step": self.fed_step, "recorded": self._recording is not None}
+        if self._recording is not None:
+            values, began, complete = self._recording
+            open_values = values[_open_rows(began, complete, store)]
+            arrays = {"began": began.copy(), "complete": complete.copy(), "values": open_values}
+            state |= {f"recording.{name}": array for name, array in arrays.items()}
+        return state
+
+
+def load_recorder(state: dict[str, Any], store: Store) -> Recorder:
+    """The recorder of a memory's state."""
+    if not state["recorded"]:
+        return Recorder(int(state["fed_step"]))
+    began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
+    recording = Recording(np.zeros(store.rows, np.float32), began, complete)
+    recording.values[_open_rows(began, complete, store)] = state["recording.values"]
+    return Recorder(int(state["fed_step"]), recording)
 
 
 def record_plan(recording: Recording, plan: Plan, values: Array, store: Store) -> tuple[Array, Ragged, int]:
@@ -84,24 +139,6 @@ def _record(
                 incomplete += 1
             recording.complete[slot] = False
     return ended_values[:filled], ended_lengths[:ended], ended_trajectories[:ended], incomplete
-
-
-def recording_state(recording: Recording, store: Store) -> dict[str, Any]:
-    """The recorded values of open sweeps only."""
-    rows = _open_rows(recording.began, recording.complete, store)
-    return {
-        "recording.began": recording.began.copy(),
-        "recording.complete": recording.complete.copy(),
-        "recording.values": recording.values[rows],
-    }
-
-
-def load_recording(state: dict[str, Any], store: Store) -> Recording:
-    """The recording of a `recording_state`."""
-    began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
-    recording = Recording(np.zeros(store.rows, np.float32), began, complete)
-    recording.values[_open_rows(began, complete, store)] = state["recording.values"]
-    return recording
 
 
 def _open_rows(began: Array, complete: Array, store: Store) -> Array:

@@ -9,8 +9,8 @@ import numpy as np
 from rewind.arrays import Array, array_state, plain_state, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, warn
-from rewind.memory.batch import Batch, Plan, empty_plan
-from rewind.memory.store import Store, check_fits, growing_store, load_store
+from rewind.memory.batch import Batch, Plan, empty_plan, is_integer
+from rewind.memory.store import Store, check_fits, check_playable, growing_store, load_store
 from rewind.memory.stream import UniformStream
 
 State = dict[str, Any]
@@ -20,6 +20,8 @@ STATE_VERSION = 1
 
 class Replay(ABC):
     """A memory takes data, returns batches or plans, accepts feedback, and has a state that resumes exactly."""
+
+    order = "backward"  # of the rows of a sweep
 
     def __init__(self, seed: Any = None, capacity: int | None = None) -> None:
         if capacity is not None and not (is_integer(capacity) and capacity > 0):
@@ -42,7 +44,7 @@ class Replay(ABC):
 
     def load_offline_dataset(self, dataset: Any) -> None:
         """Load a data set: a D4RL-style dict, Trajectories, a list of episodes, a path, or a name."""
-        self._load(dataset if isinstance(dataset, Trajectories) else load(dataset), Store)
+        self._load(load(dataset), Store)
 
     def _load(self, data: Trajectories, make_store: Callable[[Trajectories, int | None], Store]) -> None:
         check_playable(data.transitions)
@@ -82,8 +84,14 @@ class Replay(ABC):
 
     def sample(self, batch_size: int) -> Batch:
         """The next batch."""
-        plan = self.plan(1, batch_size)
-        return self.store.gather(plan.indices[0], plan.fresh[0], plan.trajectories[0])
+        return self.gather(self.plan(1, batch_size), 0)
+
+    def sample_chunks(self, batch_size: int, length: int) -> Batch:
+        """The next batch, each row with those that follow it: arrays of (batch, length, ...), for multi-step targets.
+
+        A chunk ends with its trajectory or with a terminal; what is missing repeats its last row, with `valid` False.
+        """
+        return self.gather(self.plan(1, batch_size), 0, length)
 
     def plan(self, steps: int, batch_size: int, into: Plan | None = None) -> Plan:
         """The rows of the next `steps` batches.
@@ -108,9 +116,16 @@ class Replay(ABC):
         """The last plan (or sample), if feedback without a plan still belongs to it."""
         return self._last
 
-    def gather(self, plan: Plan, step: int) -> Batch:
-        """The batch of one step of a plan."""
-        return self.store.gather(plan.indices[step], plan.fresh[step], plan.trajectories[step])
+    def gather(self, plan: Plan, step: int, length: int | None = None) -> Batch:
+        """The batch of one step of a plan, or the chunks of this length that start at its rows."""
+        if length is not None:
+            return self.store.gather_chunks(plan[step], length)
+        backward = self.order == "backward"
+        return self.store.gather(plan.indices[step], plan.fresh[step], plan.trajectories[step], backward)
+
+    def chunks(self, plan: Plan, length: int) -> tuple[Array, Array]:
+        """The rows of the chunks that start at the rows of a plan, and which are valid; both (steps, batch, length)."""
+        return self.store.chunks(plan, length)
 
     # Feedback. A memory that does not use it still checks it, so that memories are interchangeable.
 
@@ -125,9 +140,8 @@ class Replay(ABC):
     def _feedback(self, name: str, values: Any, plan: Plan | None) -> tuple[Plan, Array]:
         if plan is None and self._last is None:
             raise UsageError(f"update of {name} before any sample or plan")
-        plan = plan or self._last
+        plan, array = plan or self._last, to_numpy(values)
         assert plan is not None
-        array = to_numpy(values)
         shape = plan.indices.shape
         if array.shape != shape and not (len(plan) == 1 and array.shape == shape[1:]):
             expected = shape[1:] if len(plan) == 1 else shape
@@ -282,13 +296,3 @@ class Replay(ABC):
 
     def _load_state(self, state: State) -> None:  # noqa: B027
         """Load what `_state` returned."""
-
-
-def check_playable(counts: Array) -> None:
-    """Raise an error if there is nothing to replay; adding with a capacity can lead to that too."""
-    if not counts.any():
-        raise DataError("nothing to replay: every trajectory is a single step cut by a time-out, without its successor")
-
-
-def is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

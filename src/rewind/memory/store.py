@@ -9,7 +9,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
-from rewind.memory.batch import Batch
+from rewind.memory.batch import Batch, Plan, is_integer
 from rewind.memory.growing import Column, Rows, resized
 
 PER_TRAJECTORY = ("starts", "lengths", "transitions", "terminated", "finals")
@@ -63,12 +63,15 @@ class Store:
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
-    def gather(self, indices: Array, fresh: Array, trajectories: Array) -> Batch:
-        """The transitions at these rows, which belong to these trajectories."""
+    def gather(self, indices: Array, fresh: Array, trajectories: Array, backward: bool = True) -> Batch:
+        """The transitions at these rows, which belong to these trajectories.
+
+        backward: a row that is not `fresh` is not the last one of its trajectory, which saves time
+        """
         successors = self.observations.take(indices + 1, axis=0, mode="clip")
         tails, terminals = np.zeros(len(indices), bool), np.zeros(len(indices), bool)
         # Only a row that starts a sweep can be the last one of its trajectory, and few rows start one.
-        (started,) = fresh.nonzero()
+        (started,) = fresh.nonzero() if backward else np.ones_like(fresh).nonzero()
         if started.size:
             chosen = slice(None) if started.size == fresh.size else started  # a slice needs no copies
             at = trajectories[chosen] - self.first
@@ -93,6 +96,29 @@ class Store:
             trajectories=trajectories,
             timesteps=indices - self.starts.take(trajectories - self.first if self.first else trajectories),
         )
+
+    def chunks(self, plan: Plan, length: int) -> tuple[Array, Array]:
+        """The rows of the chunks that start at the rows of a plan, and which of them are valid; both (..., length).
+
+        A chunk ends with the last transition of its trajectory or a terminal; what is missing repeats its last row.
+        """
+        if not (is_integer(length) and length > 0):
+            raise UsageError(f"length is {length!r}; expected a positive integer")
+        wanted = plan.indices[..., None] + np.arange(length)
+        last = (self.starts + self.transitions - 1).take(plan.trajectories - self.first)
+        rows = np.minimum(wanted, last[..., None])
+        if self.inner_terminals is not None:
+            ended = np.logical_or.accumulate(self.inner_terminals.take(rows), axis=-1)
+            rows[..., 1:][ended[..., :-1]] = 0
+            rows = np.maximum.accumulate(rows, axis=-1)
+        return rows, rows == wanted
+
+    def gather_chunks(self, plan: Plan, length: int) -> Batch:
+        """The chunks that start at the rows of a plan of one step."""
+        rows, valid = (array[0] for array in self.chunks(plan, length))
+        fresh = plan.fresh[0][:, None] & (np.arange(length) == 0)
+        trajectories = np.repeat(plan.trajectories[0], length)
+        return self.gather(rows.ravel(), fresh.ravel(), trajectories, backward=False).in_chunks(valid)
 
     def trajectory_of(self, rows: Array) -> Array:
         """The number of each row's trajectory."""
@@ -243,3 +269,9 @@ def load_store(state: Mapping[str, Any], capacity: int | None) -> Store:
 def check_fits(data: Trajectories, capacity: int) -> None:
     if data.lengths.max() > capacity:
         raise DataError(f"a trajectory of {data.lengths.max():,} rows does not fit into a capacity of {capacity:,}")
+
+
+def check_playable(counts: Array) -> None:
+    """Raise an error if there is nothing to replay; adding with a capacity can lead to that too."""
+    if not counts.any():
+        raise DataError("nothing to replay: every trajectory is a single step cut by a time-out, without its successor")

@@ -8,8 +8,8 @@ step      slot 0   slot 1   slot 2
   4       A0       D4       B2*
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class Slots(NamedTuple):
     left: Array  # remaining rows of its sweep; 0: it needs a new trajectory
     trajectory: Array  # the trajectory it plays; -1: none
     stagger: Array  # bool: its next sweep starts at a random step
+    rows: Array  # number of rows of its sweep; this and the next are for other orders than backward alone
+    key: Array  # of the permutation of its rows
 
 
 def common_length(lengths: Array) -> int | None:
@@ -68,13 +70,22 @@ def sweep_warnings(lengths: Array, batch_size: int, reuse: int, stagger: bool) -
         )
 
 
-def make_slots(batch_size: int, stagger: bool) -> Slots:
+def make_slots(batch_size: int, stagger: bool, seed: int = 0) -> Slots:
+    """seed: of the permutations of rows"""
     return Slots(
         row=np.zeros(batch_size, np.int64),
         left=np.zeros(batch_size, np.int64),
         trajectory=np.full(batch_size, -1, np.int64),
         stagger=np.full(batch_size, stagger),
+        rows=np.zeros(batch_size, np.int64),
+        key=(seed + np.arange(batch_size)) & 0xFFFFFFFF,
     )
+
+
+def load_slots(state: Mapping[str, Any]) -> Slots:
+    """The slots of a memory's state; an older one has no rows and no keys."""
+    saved = {name: np.array(state[f"slots.{name}"]) for name in Slots._fields if f"slots.{name}" in state}
+    return make_slots(int(state["batch_size"]), False)._replace(**saved)
 
 
 @compiled
@@ -94,7 +105,7 @@ def play(
     indices, fresh, trajectories: (steps, batch), filled in
     returns: the first step not filled, and the number of uniform numbers used
     """
-    row, left, playing, stagger = slots
+    row, left, playing, stagger, _, _ = slots
     records, weights, cumulative, guide, tree, changed, counters = pool
     reserve = row.size * NUMBERS_PER_SLOT
     nobody = np.flatnonzero(left < 0)

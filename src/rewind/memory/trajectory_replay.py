@@ -8,16 +8,18 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories, load
 from rewind.data.catalogue import known_label
-from rewind.errors import DataError, UsageError, unknown_name, warn
+from rewind.errors import UsageError, unknown_name, warn
 from rewind.memory.batch import Plan
-from rewind.memory.growing import Column, resized
-from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REUSE, Pool, make_pool, make_records
-from rewind.memory.priorities import PRIORITIES, Choice, Priority, check_priority, choose, rewards_of
-from rewind.memory.ranks import SMALLEST_WEIGHT, Ranked, average_ranks, rank, rank_weights
-from rewind.memory.recording import Recording, load_recording, make_recording, record_plan, recording_state
-from rewind.memory.replay import Replay, State, check_playable
-from rewind.memory.store import Store
-from rewind.memory.sweeps import NUMBERS_PER_SLOT, Slots, make_slots, play, sweep_warnings
+from rewind.memory.choice import RULES, Choice, choose
+from rewind.memory.growing import Column
+from rewind.memory.orders import ORDERS, reorder
+from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REUSE, START, Pool, make_pool, make_records
+from rewind.memory.priorities import PRIORITIES, Priority, check_addable, check_priority, given_values
+from rewind.memory.ranks import Ranked, Weighting
+from rewind.memory.recording import Recorder, load_recorder
+from rewind.memory.replay import Replay, State
+from rewind.memory.store import Store, check_playable
+from rewind.memory.sweeps import NUMBERS_PER_SLOT, Slots, load_slots, make_slots, play, sweep_warnings
 
 
 class TrajectoryReplay(Replay):
@@ -27,8 +29,12 @@ class TrajectoryReplay(Replay):
         memory.load_offline_dataset(dataset)
         batch = memory.sample(256)
 
-    priority: a name of `PRIORITIES`, "uniform", "auto" (chosen from the data), or one number per trajectory
+    priority: a name of `PRIORITIES`, "uniform", "paper" or "auto" (chosen from the data as the paper
+        advises, or as our runs do), or one number per trajectory
+    weighting: how values become probabilities: "rank" (eq. 5), "softmax" or "proportional"
     alpha: exponent of eq. 5; 0 is uniform
+    temperature: of the other weightings; a small one prefers the best more
+    order: "backward"; to compare, "forward" or "shuffled" play the same rows in another order, for one-step targets
     reuse: when a trajectory is available again: "on_finish" of its sweep, "epoch" (when all were used), or
         "replacement" (always)
     stagger: start the first sweep of each slot at a random step instead of the last one
@@ -43,6 +49,9 @@ class TrajectoryReplay(Replay):
         alpha: float = 1.0,
         reuse: str = "on_finish",
         stagger: bool = False,
+        order: str = "backward",
+        weighting: str = "rank",
+        temperature: float = 1.0,
         seed: Any = None,
         capacity: int | None = None,
     ) -> None:
@@ -50,12 +59,12 @@ class TrajectoryReplay(Replay):
         check_priority(priority)
         if reuse not in REUSE:
             raise unknown_name("reuse", reuse, REUSE)
-        if not (np.isfinite(alpha) and alpha >= 0):
-            raise UsageError(f"alpha is {alpha}; expected a number of at least 0")
+        if order not in ORDERS:
+            raise unknown_name("order", order, ORDERS)
+        self.weighting = Weighting(weighting, float(alpha), float(temperature))
         self.priority = priority if isinstance(priority, str) else np.asarray(priority, dtype=np.float64)
-        self.choice: Choice | None = None  # the choice of "auto", and the reason
-        self.alpha = float(alpha)
-        self.reuse = reuse
+        self.choice: Choice | None = None  # of "paper" or "auto", and the reason
+        self.reuse, self.order = reuse, order
         self.stagger = bool(stagger)
         self._metric: Priority | None = None
         self._values: Array  # (trajectories,) the values they are ranked by
@@ -66,30 +75,31 @@ class TrajectoryReplay(Replay):
         self._pool: Pool | None = None  # None: ranks have changed since it was made
         self._epoch = 1
         self._slots: Slots | None = None
-        self._recording: Recording | None = None
-        self._fed_step = 0  # number of batches whose uncertainty is known
+        self._recorder = Recorder()
 
     # Data
 
     def _prepare(self, data: Trajectories, store: Store) -> None:
-        auto = self._named and self.priority == "auto"
-        choice = choose(data, known_label(data.name)) if auto else None
+        choice = choose(data, known_label(data.name), str(self.priority)) if self._chosen else None
         given = None if self._given is None else self._given[: len(data)]
         values = self._initial_values(data, self._metric_of(choice), given)
-        if len(data) > 1:  # raises an error if alpha is too large
-            rank_weights(average_ranks(values), self.alpha)
+        self.weighting.check(values)
         if choice:
             warn(str(choice))
         self._begin(choice, values, store)
 
     def _metric_of(self, choice: Choice | None) -> Priority | None:
-        return PRIORITIES.get(choice.priority if choice else str(self.priority)) if self._named else None
+        name = choice.priority if choice else str(self.priority)
+        metric = PRIORITIES.get(name) if self._named else None
+        if metric is not None and metric.dynamic and self.order != "backward":
+            raise UsageError(f"priority '{name}' follows backward sweeps: order '{self.order}' cannot have it")
+        return metric
 
     def _begin(self, choice: Choice | None, values: Array, store: Store) -> None:
         self.choice, self._metric = choice, self._metric_of(choice)
         self._hold(values, make_records(store.starts, store.transitions))
-        self._ranked = self._pool = self._slots = self._recording = None
-        self._epoch, self._fed_step = 1, 0
+        self._ranked = self._pool = self._slots = None
+        self._epoch, self._recorder = 1, Recorder()
 
     def _hold(self, values: Array, records: Array) -> None:
         self._columns = Column(values), Column(records)
@@ -99,28 +109,26 @@ class TrajectoryReplay(Replay):
     def _named(self) -> bool:
         return isinstance(self.priority, str)
 
+    @property
+    def _chosen(self) -> bool:
+        return self._named and self.priority in RULES
+
     def _initial_values(self, data: Trajectories, metric: Priority | None, priorities: Any = None) -> Array:
         """The values trajectories are ranked by before any sweep; those not visited yet rank best."""
         if self._named:
-            if metric is None:
-                return np.zeros(len(data))
-            return np.full(len(data), np.inf) if metric.dynamic else metric.values(rewards_of(data))
-        priorities = self.priority if priorities is None else priorities
-        check_priority(priorities)
-        values = np.asarray(priorities, dtype=np.float64)
-        if len(values) != len(data):
-            raise DataError(f"{len(values):,} priorities for {len(data):,} trajectories; expected one for each")
-        return values.copy()
+            return np.zeros(len(data)) if metric is None else metric.of_data(data)
+        return given_values(self.priority if priorities is None else priorities, len(data))
 
     def add(self, episodes: Any, priorities: Any = None) -> None:
         """Add finished trajectories while training, or one episode; with a capacity, the oldest are dropped.
         A slot whose trajectory is dropped starts another one, so its next row is `fresh`. An empty memory starts with
-        the added trajectories; "auto" then chooses by them.
+        the added trajectories; "paper" and "auto" then choose by them.
 
         priorities: one number per trajectory, if the memory's priority is an array
         """
         if not self._named and priorities is None:
             raise UsageError("this memory ranks by an array: add(episodes, priorities=...) needs one number for each")
+        check_addable(self.priority)
         data = load(episodes)
         self._given = None if self._named else self._initial_values(data, None, priorities)
         try:
@@ -130,9 +138,7 @@ class TrajectoryReplay(Replay):
 
     def _add(self, data: Trajectories, store: Store) -> None:
         values = self._initial_values(data, self._metric, None if self._given is None else self._given[-len(data) :])
-        count = len(self._values) + len(values)
-        if count**-self.alpha < SMALLEST_WEIGHT:  # ranks may be less: this raises an error before anything changes
-            rank_weights(average_ranks(np.append(self._values, values)), self.alpha)
+        self.weighting.check(values, self._values)
         begins, dropped = store.add(data)
         self._forget_pool()
         for column, more in zip(self._columns, (values, make_records(begins, data.transitions)), strict=True):
@@ -142,10 +148,14 @@ class TrajectoryReplay(Replay):
         if self._slots is not None and dropped:
             self._slots.trajectory[:] = np.maximum(self._slots.trajectory - dropped, -1)
             self._slots.left[self._slots.trajectory < 0] = 0
-        if self._recording is not None and len(self._recording.values) < store.rows:
-            self._recording = self._recording._replace(values=resized(self._recording.values, store.rows))
+        self._recorder.make_room(store.rows)
 
     # Drawing
+
+    @property
+    def alpha(self) -> float:
+        """Exponent of eq. 5."""
+        return self.weighting.alpha
 
     @property
     def metric(self) -> Priority | None:
@@ -165,12 +175,11 @@ class TrajectoryReplay(Replay):
         return np.asarray(weights / weights.sum())
 
     def _weights(self) -> Array:
-        """(trajectories,) numerators of eq. 5; 0 for trajectories without transitions, which are not ranked."""
+        """(trajectories,) as the weighting has them; 0 for trajectories without transitions, which are not ranked."""
         check_playable(self.store.transitions)
         playable: Any = slice(None) if self.store.transitions.all() else self.store.transitions > 0
-        self._ranked = rank(self._values[playable], self._ranked)
         weights = np.zeros(len(self._values))
-        weights[playable] = rank_weights(self._ranked.ranks, self.alpha)
+        weights[playable], self._ranked = self.weighting.weights(self._values[playable], self._ranked)
         return weights
 
     def _current_pool(self) -> Pool:
@@ -195,7 +204,8 @@ class TrajectoryReplay(Replay):
             )
         pool, reuse = self._current_pool(), REUSE[self.reuse]
         if self._slots is None:
-            self._slots = make_slots(batch_size, self.stagger)
+            seed = int(self._stream.state()[0]) % 2**32 if self.order == "shuffled" else 0
+            self._slots = make_slots(batch_size, self.stagger, seed)
             playable = store.transitions[store.transitions > 0]
             for about, warning in sweep_warnings(playable, batch_size, reuse, self.stagger):
                 self._warn_once(about, warning)
@@ -205,6 +215,8 @@ class TrajectoryReplay(Replay):
             stream.reserve(batch_size * NUMBERS_PER_SLOT)
             arrays = (plan.indices, plan.fresh, plan.trajectories)
             done, stream.cursor = play(done, *arrays, self._slots, pool, stream.numbers, stream.cursor, reuse)
+        if self.order != "backward":
+            reorder(*arrays, self._records[:, START], self._slots, self.order == "shuffled")
         if store.first:
             plan.trajectories[:] += store.first
 
@@ -212,74 +224,60 @@ class TrajectoryReplay(Replay):
         """Abandon all open sweeps. The next batch starts new ones and may have another size."""
         self._forget_pool()
         self._records[:, HELD] = 0
-        self._slots = self._recording = self._last = None
-        self._fed_step = self._step
+        self._slots = self._last = None
+        self._recorder = Recorder(self._step)
 
     # Uncertainty
 
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         if kind != "uncertainty" or not self.dynamic:
             return
-        if plan.first_step < self._fed_step:
-            raise UsageError(
-                f"the uncertainty of batches {plan.first_step} to {plan.first_step + len(plan) - 1} is already known; "
-                f"expected that of batch {self._fed_step} on"
-            )
-        if self._recording is None:
-            self._recording = make_recording(self.store.rows, plan.batch_size)
-        if plan.first_step > self._fed_step:
-            self._recording.complete[:] = False
-            self._warn_incomplete(plan.first_step - self._fed_step)
-        self._commit(plan, values.astype(np.float32, copy=False))
-        self._fed_step = plan.first_step + len(plan)
-
-    def _awaits(self, plan: Plan) -> bool:
-        return self.dynamic and plan.first_step >= self._fed_step
-
-    def _commit(self, plan: Plan, values: Array) -> None:
-        """Record the values; trajectories whose sweeps ended get new values to be ranked by."""
-        assert self._recording is not None and self._metric is not None
-        ended, sweeps, incomplete = record_plan(self._recording, plan, values, self.store)
-        if incomplete:
-            self._warn_incomplete(None)
+        ended, sweeps, missed = self._recorder.feed(plan, values.astype(np.float32, copy=False), self.store)
+        if missed:
+            kept = "trajectories whose sweeps miss a value keep their old priority"
+            self._warn_once("incomplete", f"uncertainty: {missed}; {kept}")
         if ended.size:
+            assert self._metric is not None
             self._values[ended] = self._metric.values(sweeps)  # if a trajectory ended twice, the later sweep counts
             self._forget_pool()
 
-    def _warn_incomplete(self, skipped: int | None) -> None:
-        what = f"{skipped} batches were skipped" if skipped else "some rows of a sweep were skipped"
-        self._warn_once(
-            "incomplete", f"uncertainty: {what}; trajectories whose sweeps miss a value keep their old priority"
-        )
+    def _awaits(self, plan: Plan) -> bool:
+        return self.dynamic and plan.first_step >= self._recorder.fed_step
 
     # State
 
     def _config(self) -> State:
         named = self.priority if self._named else "given"
-        return {"priority": named, "alpha": self.alpha, "reuse": self.reuse, "stagger": self.stagger}
+        older = {"priority": named, "alpha": self.alpha, "reuse": self.reuse, "stagger": self.stagger}
+        kind, temperature = self.weighting.kind, self.weighting.temperature
+        order = {} if self.order == "backward" else {"order": self.order}
+        order |= {"rule": "our runs"} if named == "auto" else {}
+        return older | order | ({} if kind == "rank" else {"weighting": kind, "temperature": temperature})
 
     def _state(self) -> State:
         state: State = {
             "values": self._values.copy(),
             "last_epoch": self._records[:, LAST_EPOCH].copy(),
             "epoch": self._epoch_now(),
-            "fed_step": self._fed_step,
             "batch_size": 0 if self._slots is None else len(self._slots.row),
-            "recorded": self._recording is not None,
+            **self._recorder.state(self.store),
         }
         if self._slots is not None:
             state |= {f"slots.{name}": array.copy() for name, array in self._slots._asdict().items()}
-        if self._recording is not None:
-            state |= recording_state(self._recording, self.store)
         return state
+
+    def _check_state(self, state: State) -> None:
+        if state.get("config.priority") == "auto" and "config.rule" not in state:
+            state = {**state, "config.priority": "paper"}  # which was called "auto"
+        super()._check_state(state)
 
     def _data_state(self) -> State:
         choice = {} if self.choice is None else asdict(self.choice)
         return self.store.state() | {f"choice.{name}": value for name, value in choice.items()}
 
     def _prepare_loaded(self, state: State, store: Store) -> None:
-        auto = self._named and self.priority == "auto"
-        saved = {field.name: state[f"data.choice.{field.name}"] for field in fields(Choice)} if auto else None
+        names = [f"data.choice.{field.name}" for field in fields(Choice)] if self._chosen else []
+        saved = {name.rpartition(".")[2]: state[name] for name in names if name in state}
         self._begin(Choice(**saved) if saved else None, np.array(state["values"]), store)
 
     def _load_state(self, state: State) -> None:
@@ -290,10 +288,8 @@ class TrajectoryReplay(Replay):
         self._epoch = int(state["epoch"])
         self._records[:, LAST_EPOCH] = state["last_epoch"]
         self._records[:, HELD] = 0
-        self._fed_step = int(state["fed_step"])
-        self._pool = self._slots = self._recording = None
+        self._recorder = load_recorder(state, self.store)
+        self._pool = self._slots = None
         if state["batch_size"]:
-            self._slots = Slots(**{name: np.array(state[f"slots.{name}"]) for name in Slots._fields})
+            self._slots = load_slots(state)
             np.add.at(self._records[:, HELD], self._slots.trajectory[self._slots.trajectory >= 0], 1)
-        if state["recorded"]:
-            self._recording = load_recording(state, self.store)

@@ -10,8 +10,8 @@ from rewind.data import Trajectories
 from rewind.errors import UsageError
 from rewind.memory.batch import Plan
 from rewind.memory.growing import resized
-from rewind.memory.replay import Replay, State, check_playable
-from rewind.memory.store import Store
+from rewind.memory.replay import Replay, State
+from rewind.memory.store import Store, check_playable
 from rewind.memory.sumtree import empty_tree, fill_tree, find_leaves, set_leaves
 
 

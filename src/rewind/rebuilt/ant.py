@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from rewind.arrays import Array
-from rewind.envs.ant_model import CELL
+from rewind.envs.ant_model import CELL, uprightness
 from rewind.envs.antmaze import REACHED, AntMaze
 from rewind.envs.mazes import MAZES, Maze, find_maze
 from rewind.envs.vector import unbounded
@@ -70,10 +70,24 @@ def walker_observations(observations: Array, waypoints: Array) -> Array:
     return np.concatenate((observations[:, 2:], WAYPOINT_SCALE * unit), axis=1)
 
 
-def uprightness(observations: Array) -> Array:
-    """(n,) vertical component of the torso's upward axis: 1 standing, -1 on its back."""
-    up: Array = 1.0 - 2.0 * (observations[:, 4] ** 2 + observations[:, 5] ** 2)
-    return up
+class LingeringAnt(AntMaze):
+    """AntMaze, but an episode continues for some steps after it first reached its goal.
+
+    linger: (num_envs,) how many
+    """
+
+    def __init__(self, num_envs: int = 1, *arguments: Any, **options: Any) -> None:
+        super().__init__(num_envs, *arguments, **options)
+        self.linger, self._since = np.zeros((2, num_envs), np.int64)  # _since: steps since then, -1 before
+
+    def _begin(self, ids: Array, seeded: Array) -> None:
+        super()._begin(ids, seeded)
+        self._since[ids] = -1
+
+    def _advance(self, actions: Array, ids: Array | None) -> tuple[Array, Array]:
+        rewards, reached = super()._advance(actions, ids)
+        self._since += reached | (self._since >= 0)
+        return rewards, (self._since >= 0) & (self._since >= self.linger)
 
 
 OPEN = Maze("open", ("#" * 10, "#R" + "." * 7 + "#", *(["#" + "." * 8 + "#"] * 6), "#" + "." * 7 + "G#", "#" * 10))

@@ -21,13 +21,15 @@ from typing import Any
 import numpy as np
 
 from rewind.data import Trajectories, load_npz, save_npz
+from rewind.data.ogbench import REBUILT, load_ogbench
 from rewind.errors import CacheError, DataError, RewindError, UsageError
-from rewind.files import only_one, write_json
+from rewind.files import Npz, only_one, write_json
 from rewind.processes import Answer, Processes, available_cores
 from rewind.progress import steps_bar
-from rewind.rebuilt.collect import Episodes, join, to_trajectories
+from rewind.rebuilt.collect import FIELDS, Episodes, join, to_trajectories, with_goal
+from rewind.rebuilt.oracles import write_oracles
 from rewind.rebuilt.orders import Order, PartOrder, find_built, make_order
-from rewind.rebuilt.recipes import GIVEN, find_recipe
+from rewind.rebuilt.recipes import GIVEN, ORACLE, find_recipe, is_rebuilt
 from rewind.rebuilt.worker import Job, load_chunk
 
 VERSIONS = "versions.json"
@@ -68,7 +70,7 @@ def load_rebuilt(name: str) -> Trajectories:
     """
     recipe = find_recipe(name)
     if recipe.policies != (GIVEN,):
-        return read_built(build(name))
+        return read_built(build(name), name)
     paths = find_built(name)
     if len(paths) == 1:
         return read_built(paths[0])
@@ -77,10 +79,13 @@ def load_rebuilt(name: str) -> Trajectories:
     raise UsageError(f"{name} is made from a policy of yours: rewind data build {name} --policy FILE")
 
 
-def read_built(path: Path) -> Trajectories:
-    """A built data set. Raises an error if the file was altered."""
+def read_built(path: Path, name: str | None = None) -> Trajectories:
+    """A built data set. Raises an error if the file was altered.
+
+    name: with a task, where the file has several
+    """
     try:
-        data = load_npz(path)
+        data = load_ogbench(Npz(path), name) if name is not None and name.startswith(REBUILT) else load_npz(path)
     except DataError as error:
         raise DataError(f"{error}; {_again(path)}") from error
     if "digest" not in data.notes:
@@ -107,7 +112,7 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
     try:
         with Processes("rewind.rebuilt.worker", threads, chunks) as workers:
             episodes = _collect(order, workers, chunks, bar)
-        save_npz(_finished(order, episodes), path)
+        _write(order, episodes, path)
     except (KeyboardInterrupt, RewindError):
         kept = len(list(chunks.glob("0*.npz")))
         keep = kept > 0
@@ -120,13 +125,17 @@ def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -
             shutil.rmtree(chunks, ignore_errors=True)
 
 
-def _finished(order: Order, episodes: Episodes) -> Trajectories:
-    """The data set, with its digest and how it was made in its notes."""
+def _write(order: Order, episodes: Episodes, path: Path) -> None:
+    """Write the data set, with its digest and how it was made in its notes."""
+    order, maze = replace(order, recipe=with_goal(order.recipe, order.seed)), order.recipe.maze
     made = {**order.notes(), "episodes": len(episodes.lengths), "versions": versions()}
-    if order.recipe.maze is not None and order.recipe.maze.stop:
+    if maze is not None and maze.stop is True:
         made["reached_own_goal"] = float(episodes.terminated.mean())
+    if order.recipe.policies == (ORACLE,):
+        write_oracles(episodes, order.recipe, {"made": made}, path)
+        return
     data = to_trajectories(episodes, order.recipe, {"environment": order.recipe.environment, "made": made})
-    return replace(data, notes={**data.notes, "digest": data.digest})
+    save_npz(replace(data, notes={**data.notes, "digest": data.digest}), path)
 
 
 def _made_by_these(chunks: Path) -> bool:
@@ -137,8 +146,8 @@ def _made_by_these(chunks: Path) -> bool:
         return False
 
 
-class _Part:
-    """The progress of one policy's share."""
+class Share:
+    """The progress of what one policy contributes: chunks count in the order of their numbers."""
 
     def __init__(self, index: int, order: PartOrder, guess: int) -> None:
         self.index, self.order = index, order
@@ -169,8 +178,9 @@ class _Part:
 def _collect(order: Order, workers: Processes, folder: Path, bar: Any) -> Episodes:
     """Play until every policy has its share. Chunks count in the order of their numbers, not of their completion."""
     recipe = order.recipe
-    parts = [_Part(index, part, recipe.width * recipe.horizon) for index, part in enumerate(order.parts)]
-    running: dict[Future[Answer], tuple[_Part, int]] = {}
+    shares = [Share(index, part, recipe.width * recipe.horizon) for index, part in enumerate(order.parts)]
+    parts = [share for share in shares if not is_rebuilt(share.order.name)]
+    running: dict[Future[Answer], tuple[Share, int]] = {}
     while any(part.chunks is None for part in parts):
         for part in parts:
             while part.hungry and len(running) < workers.count:
@@ -181,14 +191,25 @@ def _collect(order: Order, workers: Processes, folder: Path, bar: Any) -> Episod
             part, chunk = running.pop(future)
             part.rows[chunk] = int(future.result()["rows"])
             bar.update(min(part.rows[chunk], max(0, recipe.size - bar.n)))
-    return join(_share(part, folder) for part in parts if part.order.size)
+    episodes = [
+        _share(one, folder) if one in parts else _repeated(one.order, order.seed) for one in shares if one.order.size
+    ]
+    return join(episodes)
+
+
+def _repeated(part: PartOrder, seed: int) -> Episodes:
+    """The episodes of a data set, again and again."""
+    data = read_built(build(part.name, seed=seed))
+    columns = {name: getattr(data, name) for name in FIELDS if name != "finals"} | {"finals": data.final_observations}
+    once = Episodes(**columns)
+    return join([once] * -(-part.size // once.rows)).cut(part.size)
 
 
 def _file(folder: Path, part: int, chunk: int) -> Path:
     return folder / f"{part:03}-{chunk:06}.npz"
 
 
-def _ask(order: Order, part: _Part, workers: Processes, folder: Path) -> Future[Answer]:
+def _ask(order: Order, part: Share, workers: Processes, folder: Path) -> Future[Answer]:
     path = _file(folder, part.index, part.asked)
     if (kept := load_chunk(path)) is not None:  # of a build that was stopped
         done: Future[Answer] = Future()
@@ -198,7 +219,7 @@ def _ask(order: Order, part: _Part, workers: Processes, folder: Path) -> Future[
     return workers.submit(Job(order.recipe, order.seed, part.index, part.asked, policy, str(path)).message())
 
 
-def _share(part: _Part, folder: Path) -> Episodes:
+def _share(part: Share, folder: Path) -> Episodes:
     paths = [_file(folder, part.index, chunk) for chunk in range(part.chunks or 0)]
     chunks = [load_chunk(path) for path in paths]
     for path, chunk in zip(paths, chunks, strict=True):
@@ -210,7 +231,7 @@ def _share(part: _Part, folder: Path) -> Episodes:
 def versions() -> dict[str, str]:
     """What the data depends on, besides the recipe and the seed."""
     found = {"python": platform.python_version(), "machine": processor()}
-    for package in ("rewind-rl", "numpy", "mujoco", "gymnasium", "gymnasium-robotics"):
+    for package in ("rewind-rl", "numpy", "mujoco", "gymnasium", "gymnasium-robotics", "ogbench", "dm_control"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -76,6 +76,22 @@ def episode_stream(seed: int, name: str, part: int, episode: int) -> np.random.G
     return np.random.default_rng(np.random.SeedSequence([seed, key, part, episode]))
 
 
+def with_goal(recipe: Recipe, seed: int) -> Recipe:
+    """The recipe with the goal that its data is rewarded for.
+
+    Where it names none, that is one draw of the evaluation's distribution, by the seed: the same for all episodes. As
+    with D4RL's -v0, the evaluation draws its own goals: they differ from the data's by up to 1.5 m on each axis.
+    """
+    if recipe.maze is None or recipe.maze.target is not None:
+        return recipe
+    from rewind.envs.antmaze import draw_goal
+    from rewind.envs.mazes import find_maze
+
+    maze = find_maze(recipe.environment.split("-")[1])
+    x, y = draw_goal(maze, episode_stream(seed, f"goal of {recipe.name}", 0, 0))
+    return replace(recipe, maze=replace(recipe.maze, target=(float(x), float(y))))
+
+
 def play(player: Player, recipe: Recipe, seed: int, part: int, chunk: int) -> Episodes:
     """Play chunk number `chunk` of a part, every episode to its end."""
     width, horizon, env = recipe.width, recipe.horizon, player.env
@@ -128,7 +144,7 @@ def relabelled(episodes: Episodes, recipe: Recipe, notes: dict[str, Any]) -> Tra
     at the last of consecutive rewarded rows. What follows is a separate trajectory.
     """
     maze = recipe.maze
-    assert maze is not None
+    assert maze is not None and maze.target is not None
     ends = np.cumsum(episodes.lengths) - 1
     successors = np.concatenate([episodes.observations[1:], episodes.finals[-1:]])
     successors[ends] = episodes.finals

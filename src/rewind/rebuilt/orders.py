@@ -11,7 +11,7 @@ from typing import Any
 from rewind.data.originals import cache_folder
 from rewind.errors import DataError, UsageError
 from rewind.rebuilt.policy import load_behaviour
-from rewind.rebuilt.recipes import GIVEN, RANDOM, STEER, VERSION, Recipe, find_recipe
+from rewind.rebuilt.recipes import GIVEN, NO_FILE, VERSION, Recipe, find_recipe, is_rebuilt
 
 POLICIES = Path(__file__).parent / "policies"  # shipped with the package
 
@@ -20,9 +20,9 @@ POLICIES = Path(__file__).parent / "policies"  # shipped with the package
 class PartOrder:
     """What one policy contributes.
 
-    name: name of the policy
+    name: name of the policy, or of a data set that is repeated
     path: its file, None if it needs none
-    digest: SHA-256 of the file
+    digest: SHA-256 of the file; for a data set that is repeated, its key
     size: number of transitions
     meta: how it was trained, from the file
     """
@@ -96,7 +96,7 @@ def make_order(
     files = _files(recipe, None if policy is None else Path(policy))
     shares = [recipe.size * (index + 1) // len(files) for index in range(len(files))]
     sizes = [share - before for share, before in zip(shares, [0, *shares[:-1]], strict=True)]
-    parts = [_part(label, path, part) for (label, path), part in zip(files, sizes, strict=True)]
+    parts = [_part(label, path, part, seed) for (label, path), part in zip(files, sizes, strict=True)]
     return Order(recipe, seed, tuple(parts))
 
 
@@ -112,9 +112,9 @@ def find_built(name: str) -> list[Path]:
     return [path] if path.is_file() else []
 
 
-def _part(name: str, path: Path | None, size: int) -> PartOrder:
+def _part(name: str, path: Path | None, size: int, seed: int) -> PartOrder:
     if path is None:
-        return PartOrder(name, None, None, size)
+        return PartOrder(name, None, make_order(name, seed=seed).key if is_rebuilt(name) else None, size)
     policy = load_behaviour(path)
     return PartOrder(name, path, policy.digest, size, policy.meta)
 
@@ -122,7 +122,7 @@ def _part(name: str, path: Path | None, size: int) -> PartOrder:
 def _files(recipe: Recipe, policy: Path | None) -> Sequence[tuple[str, Path | None]]:
     """Names and files of the policies, in the order in which they play."""
     if policy is not None:
-        if len(recipe.policies) > 1 or recipe.policies[0] in (RANDOM, STEER) or "*" in recipe.policies[0]:
+        if len(recipe.policies) > 1 or recipe.policies[0] in NO_FILE or "*" in recipe.policies[0]:
             raise UsageError(f"{recipe.name} is made by {', '.join(recipe.policies)}: it takes no --policy")
         return [(policy.stem, policy.resolve())]
     files: list[tuple[str, Path | None]] = []
@@ -131,14 +131,14 @@ def _files(recipe: Recipe, policy: Path | None) -> Sequence[tuple[str, Path | No
             raise UsageError(
                 f"Rewind ships no policy for {recipe.name}: give one with --policy FILE (docs/rebuilt_data.md)"
             )
-        if name in (RANDOM, STEER):
+        if name in NO_FILE or is_rebuilt(name):
             files.append((name, None))
             continue
         paths = sorted(POLICIES.glob(f"{name}.npz"), key=_number) if "*" in name else [POLICIES / f"{name}.npz"]
         missing = [path for path in paths if not path.is_file()]
         if missing or not paths:
             raise DataError(f"{recipe.name} needs the policy {POLICIES / name}.npz, which is missing")
-        files += [(path.stem, path.resolve()) for path in paths]
+        files += [(path.relative_to(POLICIES).with_suffix("").as_posix(), path.resolve()) for path in paths]
     return files
 
 

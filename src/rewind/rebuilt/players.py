@@ -51,7 +51,7 @@ def _environment(recipe: Recipe) -> Any:
     from rewind.envs.make import FAST, make
 
     if recipe.environment not in FAST:
-        return make(recipe.environment, recipe.width)
+        return make(recipe.environment, recipe.width, max_episode_steps=recipe.horizon)
     return make(
         recipe.environment, recipe.width, max_episode_steps=recipe.horizon, autoreset_mode="Disabled", threads=1
     )
@@ -98,12 +98,11 @@ class AntPlayer:
 
     def __init__(self, recipe: Recipe, maze: MazeRecipe, policy: BehaviourPolicy) -> None:
         from rewind.envs.ant_model import CELL
-        from rewind.envs.antmaze import AntMaze
-        from rewind.rebuilt.ant import AntNavigator
+        from rewind.rebuilt.ant import AntNavigator, LingeringAnt
 
         self.maze, self.policy, self.cell = maze, policy, CELL
         self.navigator = AntNavigator(maze.maze)
-        self.env = AntMaze(
+        self.env = LingeringAnt(
             recipe.width, maze.maze, start=maze.starts, max_episode_steps=recipe.horizon,
             autoreset_mode="Disabled", threads=1,
         )  # fmt: skip
@@ -116,10 +115,15 @@ class AntPlayer:
             cells = np.stack([free[stream.integers(len(free))] for stream in streams])
             offsets = np.stack([stream.uniform(0.0, 1.0, 2) + stream.uniform(0.0, 0.5, 2) for stream in streams])
             self.goals = np.maximum(self.navigator.maze.centres(cells, self.cell) + offsets, 0.0)
-        self.env.goals[:] = self.goals if self.maze.stop else np.inf
+        self.env.goals[:] = self.goals
         self._jitter = _drawn(streams, lambda stream: stream.uniform(0.0, 1.0, (horizon, 2)))
         self._drawn = _normal(streams, horizon, self.policy.action_size)
         self._noise = np.float32(self.maze.noise) * _normal(streams, horizon, self.policy.action_size)
+        if isinstance(self.maze.stop, bool):
+            self.env.linger[:] = 0 if self.maze.stop else horizon
+        else:
+            low, high = self.maze.stop
+            self.env.linger[:] = [stream.integers(low, high + 1) for stream in streams]
 
     def act(self, step: int, observations: Array) -> Array:
         from rewind.rebuilt.ant import walker_observations

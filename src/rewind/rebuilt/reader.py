@@ -5,17 +5,21 @@ from typing import Any
 
 from rewind.data.load import Reader
 from rewind.data.trajectories import Trajectories
-from rewind.rebuilt.recipes import recipes
+from rewind.rebuilt.quick import ENVIRONMENTS, quick
+from rewind.rebuilt.recipes import is_rebuilt, recipes
 
 
 def _is_rebuilt(dataset: Any) -> bool:
-    return isinstance(dataset, (str, os.PathLike)) and os.fspath(dataset) in recipes()
+    if not isinstance(dataset, (str, os.PathLike)):
+        return False
+    return is_rebuilt(os.fspath(dataset)) or os.fspath(dataset) in ENVIRONMENTS
 
 
 def _read(dataset: Any) -> Trajectories:
     from rewind.rebuilt.build import load_rebuilt  # simulators are needed only where data is made
 
-    return load_rebuilt(os.fspath(dataset))
+    name = os.fspath(dataset)
+    return quick(name) if name in ENVIRONMENTS else load_rebuilt(name)
 
 
-READER = Reader(_read, reads=_is_rebuilt, names=recipes)
+READER = Reader(_read, reads=_is_rebuilt, names=lambda: [*recipes(), *ENVIRONMENTS])

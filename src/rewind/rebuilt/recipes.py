@@ -1,17 +1,21 @@
 """The recipes of the rebuilt data sets. A recipe is only data; one program builds all of them."""
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal
 
+from rewind.data.ogbench import REBUILT
 from rewind.errors import unknown_name
 
 VERSION = 1  # of all recipes and of the code that builds them: any change of the data changes this
 
 MILLION = 1_000_000
-RANDOM, STEER, GIVEN = "random", "steer", "given"  # not a shipped file: uniform actions, a controller, the user's file
+# Not a shipped file: uniform actions, a controller, OGBench's oracles, the user's file
+RANDOM, STEER, ORACLE, GIVEN = "random", "steer", "oracle", "given"
+NO_FILE = (RANDOM, STEER, ORACLE)
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class MazeRecipe:
     noise: standard deviation of the noise added to each action before it is clipped
     target: x and y of the goal that is rewarded, which need not be the episode's own. The evaluation draws AntMaze's
         goal as the goal cell's centre + uniform(0, 1) + uniform(0, 0.5) on each axis, and D4RL labelled its data for
-        one such draw; here it is the mean of all draws
-    stop: whether an episode ends at its own goal; otherwise only at the horizon
+        one such draw. None: one such draw, by the data's seed. The -v0 sets have the mean of all draws instead
+    stop: whether an episode ends at its own goal; otherwise only at the horizon. Two numbers: it continues for that
+        many steps after it first reached its goal, drawn from the first number to the second
     reached: distance to a goal, in metres, within which it is reached
     """
 
@@ -33,8 +38,8 @@ class MazeRecipe:
     starts: Literal["origin", "anywhere"]
     goals: Literal["cells", "anywhere"]
     noise: float
-    target: tuple[float, float]
-    stop: bool = True
+    target: tuple[float, float] | None
+    stop: bool | tuple[int, int] = True
     reached: float = 0.5
 
 
@@ -46,7 +51,7 @@ class Recipe:
     horizon: steps after which an episode is cut
     size: number of transitions
     policies: each contributes the same share, in this order: names of shipped files ("NAME-*": all with a number),
-        or one of RANDOM, STEER, GIVEN
+        or one of RANDOM, STEER, ORACLE, GIVEN; or another data set, whose episodes are repeated
     width: episodes played together; part of the recipe, because it changes rounding
     """
 
@@ -62,19 +67,35 @@ class Recipe:
 @cache
 def recipes() -> Mapping[str, Recipe]:
     """Every data set that can be built, by name."""
-    made = [*_locomotion(), *_antmaze(), *_pointmaze(), *_adroit()]
+    made = [*_locomotion(), *_antmaze(), *_pointmaze(), *_adroit(), *_ogbench()]
     return MappingProxyType({recipe.name: recipe for recipe in made})
 
 
 def find_recipe(name: str) -> Recipe:
     """The recipe of that name. Raises an error with the nearest names if there is none."""
-    if name not in recipes():
+    if not is_rebuilt(name):
         raise unknown_name("rebuilt data set", name, recipes(), where="known: rewind data list")
-    return recipes()[name]
+    return recipes()[_file_of(name)]
+
+
+def is_rebuilt(name: str) -> bool:
+    return _file_of(name) in recipes()
+
+
+def _file_of(name: str) -> str:
+    """The data set whose file has the rows: the five tasks of an OGBench set differ only in rewards."""
+    return re.sub(rf"^({REBUILT}.*)-task[1-5](-v\d)$", r"\1\2", name)
+
+
+def later_version(name: str) -> str | None:
+    """The data set that replaces this one: of the same name, with a higher version."""
+    stem, _, version = name.rpartition("-v")
+    later = f"{stem}-v{int(version) + 1}"
+    return later if later in recipes() else None
 
 
 def _locomotion() -> Iterator[Recipe]:
-    """Like D4RL's Gym sets; medium-replay has the same number of transitions as D4RL's."""
+    """Like D4RL's Gym sets; medium-replay has the same number of transitions as D4RL's. -v1 is as good as D4RL's."""
     tasks = {"hopper": ("Hopper-v4", 402_000), "halfcheetah": ("HalfCheetah-v4", 202_000)}
     tasks["walker2d"] = ("Walker2d-v4", 302_000)
     for task, (environment, replay) in tasks.items():
@@ -87,10 +108,22 @@ def _locomotion() -> Iterator[Recipe]:
         }
         for kind, (policies, size) in sets.items():
             yield Recipe(f"rewind/{task}-{kind}-v0", environment, 1000, size, policies)
+        medium = f"v1/{task}-medium"  # also the last stage of its replay
+        sets = {
+            "medium": ((medium,), MILLION),
+            "medium-replay": ((f"v1/{task}-replay-*", medium), replay),
+            "medium-expert": ((medium, f"{task}-expert"), 2 * MILLION),
+        }
+        for kind, (policies, size) in sets.items():
+            yield Recipe(f"rewind/{task}-{kind}-v1", environment, 1000, size, policies)
 
 
 def _antmaze() -> Iterator[Recipe]:
-    """Like D4RL's: "play" goes to chosen cells, "diverse" anywhere; only umaze has one start."""
+    """Like D4RL's: "play" goes to chosen cells, "diverse" anywhere; only umaze has one start.
+
+    -v1: three walkers that fall as often as D4RL's, and for each set the ending that gives the number of pieces nearest
+    to D4RL's (docs/rebuilt_data.md).
+    """
     sets: dict[str, tuple[str, Literal["origin", "anywhere"], Literal["cells", "anywhere"]]] = {
         "umaze": ("umaze", "origin", "cells"),
         "umaze-diverse": ("umaze", "anywhere", "anywhere"),
@@ -100,12 +133,16 @@ def _antmaze() -> Iterator[Recipe]:
         "large-diverse": ("large-data", "anywhere", "anywhere"),
     }
     targets = {"umaze": (0.75, 8.75), "medium": (20.75, 20.75), "large": (32.75, 24.75)}
+    endings: dict[str, bool | tuple[int, int]] = {"umaze": (4, 8), "large-play": False, "large-diverse": (250, 250)}
     for kind, (maze, starts, goals) in sets.items():
         size = kind.split("-")[0]
         horizon = 700 if size == "umaze" else 1000
         maze_recipe = MazeRecipe(maze, starts, goals, noise=0.2, target=targets[size])
         environment = f"rewind/AntMaze-{size}-v0"
         yield Recipe(f"rewind/antmaze-{kind}-v0", environment, horizon, MILLION, ("ant",), width=32, maze=maze_recipe)
+        maze_recipe = replace(maze_recipe, target=None, stop=endings.get(kind, True))
+        walkers = ("v1/ant-0", "v1/ant-1", "v1/ant-2")
+        yield Recipe(f"rewind/antmaze-{kind}-v1", environment, horizon, MILLION, walkers, width=32, maze=maze_recipe)
 
 
 def _pointmaze() -> Iterator[Recipe]:
@@ -118,11 +155,28 @@ def _pointmaze() -> Iterator[Recipe]:
 
 
 def _adroit() -> Iterator[Recipe]:
-    """5,000 trajectories of the user's expert. Few are played together, because Adroit environments are large."""
-    tasks = {"pen": ("AdroitHandPen-v1", 100), "door": ("AdroitHandDoor-v1", 200)}
-    tasks |= {"hammer": ("AdroitHandHammer-v1", 200), "relocate": ("AdroitHandRelocate-v1", 200)}
-    for task, (environment, horizon) in tasks.items():
-        yield Recipe(f"rewind/{task}-expert-v0", environment, horizon, 5_000 * horizon, (GIVEN,), width=8)
+    """Like D4RL's, with its numbers of episodes and steps. Few are played together: these environments are large.
+
+    -expert-v0 is made by the user's expert. The others are made by policies of our own: cloned from the episodes of
+    published experts; with more noise, for as long as people took for D4RL's demonstrations; cloned from those.
+    """
+    tasks = {"pen": (100, 200), "door": (200, 269), "hammer": (200, 452), "relocate": (200, 398)}
+    for task, (horizon, demonstration) in tasks.items():
+        environment, size, demos = f"AdroitHand{task.title()}-v1", 5_000 * horizon, f"rewind/{task}-demos-v0"
+        yield Recipe(f"rewind/{task}-expert-v0", environment, horizon, size, (GIVEN,), width=8)
+        yield Recipe(f"rewind/{task}-expert-v1", environment, horizon, size, (f"adroit/{task}-expert",), width=8)
+        demonstrator = (f"adroit/{task}-demonstrator",)
+        yield Recipe(demos, environment, demonstration, 25 * demonstration, demonstrator, width=5)
+        halves = (demos, f"adroit/{task}-clone")
+        yield Recipe(f"rewind/{task}-cloned-v0", environment, horizon, size, halves, width=8)
+
+
+def _ogbench() -> Iterator[Recipe]:
+    """OGBench's manipulation sets, by its own oracles: 1,000 episodes of 1,000 steps, evaluated on the default task."""
+    for task in ("cube-single", "cube-double", "scene", "puzzle-3x3"):
+        for kind in ("play", "noisy"):
+            name = f"{REBUILT}{task}-{kind}-v0"
+            yield Recipe(name, f"{task}-singletask-v0", 1000, MILLION, (ORACLE,), width=4)
 
 
 def built_otherwise(notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,6 +194,6 @@ def built_otherwise(notes: Mapping[str, Any]) -> dict[str, Any]:
     differences |= {"data seed": made["seed"]} if made["seed"] else {}
     if not more and first != GIVEN and "*" not in first and policies != [first]:
         differences["policy"] = policies[0]
-    if recipe.maze is not None and used["maze"]["stop"] != recipe.maze.stop:
+    if recipe.maze is not None and recipe.maze.stop is not False and used["maze"]["stop"] is False:
         differences["episodes"] = "continue after their goals"
     return differences

@@ -7,6 +7,9 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.data.catalogue import known_entry, normalised_score
+from rewind.data.ogbench import REBUILT
+
+SATURATED = 0.999  # an action's entry beyond it, in absolute value
 
 
 def summary(data: Trajectories) -> dict[str, Any]:
@@ -24,6 +27,13 @@ def summary(data: Trajectories) -> dict[str, Any]:
         figures["behaviour_score"] = float(scored.mean())
     if in_maze(data):
         figures["rewarded_rows"] = float((data.rewards != 0).mean())
+    if "AntMaze" in made["recipe"]["environment"]:
+        from rewind.envs.ant_model import uprightness
+
+        figures["rows_on_the_back"] = float((uprightness(data.observations) < 0.0).mean())
+        figures["saturated_actions"] = float((np.abs(data.actions) > SATURATED).mean())
+    if data.name and data.name.startswith(REBUILT):
+        figures["solved_rows"] = float(data.terminals.mean())
     if "reached_own_goal" in made:
         figures["reached_own_goal"] = made["reached_own_goal"]
     return {**figures, "digest": data.digest}

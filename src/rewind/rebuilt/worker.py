@@ -17,8 +17,9 @@ import numpy as np
 from rewind.files import whole_file
 from rewind.processes import Message, serve
 from rewind.rebuilt.collect import FIELDS, Episodes, play
-from rewind.rebuilt.players import Player, find_player
-from rewind.rebuilt.recipes import MazeRecipe, Recipe
+from rewind.rebuilt.oracles import OraclePlayer, play_oracles
+from rewind.rebuilt.players import find_player
+from rewind.rebuilt.recipes import ORACLE, MazeRecipe, Recipe
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,14 @@ class Job:
     @classmethod
     def read(cls, text: str) -> Job:
         fields: dict[str, Any] = json.loads(text)
-        recipe = fields.pop("recipe")
+        recipe = _tuples(fields.pop("recipe"))
         maze = recipe.pop("maze")
-        if maze is not None:
-            maze = MazeRecipe(**{**maze, "target": tuple(maze["target"])})
-        return cls(Recipe(**{**recipe, "policies": tuple(recipe["policies"])}, maze=maze), **fields)
+        return cls(Recipe(**recipe, maze=None if maze is None else MazeRecipe(**_tuples(maze))), **fields)
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    """Lists back to tuples, which JSON does not have."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 def save_chunk(episodes: Episodes, path: str | os.PathLike[str]) -> None:
@@ -65,15 +69,16 @@ def load_chunk(path: Path) -> Episodes | None:
 
 def main() -> None:
     """Play jobs until there are no more."""
-    players: dict[tuple[Recipe, str | None], Player] = {}
+    players: dict[tuple[Recipe, str | None], Any] = {}
 
     def answer(message: Message) -> Message:
         job = Job.read(str(message["job"]))
-        key = (job.recipe, job.policy)
+        key, oracles = (job.recipe, job.policy), job.recipe.policies == (ORACLE,)
         if key not in players:
             players.clear()  # simulators are large
-            players[key] = find_player(*key)
-        episodes = play(players[key], job.recipe, job.seed, job.part, job.chunk)
+            players[key] = OraclePlayer(job.recipe) if oracles else find_player(*key)
+        play_chunk = play_oracles if oracles else play
+        episodes = play_chunk(players[key], job.recipe, job.seed, job.part, job.chunk)
         save_chunk(episodes, job.out)
         return {"rows": episodes.rows}
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewind.agents.settings import agent_label, has_critics
+from rewind.evaluation.diagnose import COUNTS, counted_rows
 from rewind.evaluation.rows import diagnostics_of, run_key
 from rewind.report.curves import chart_data, mean_curve
 from rewind.report.document import Block, Cell, Chart, Document, Line, Section, Table
@@ -103,7 +104,7 @@ def build(trainings: Sequence[Training]) -> Document:
     for training in trainings:
         logged |= training.metrics()
     others = dict.fromkeys(("critic_loss", "q"))  # first, where they are
-    others |= dict.fromkeys(name for curves in logged.values() for name in curves if name not in FIGURES)
+    others |= dict.fromkeys(name for curves in logged.values() for name in curves if name not in (*FIGURES, *COUNTS))
     charts = {
         "diagnostics": _series(results, logged, {name: figure.label for name, figure in FIGURES.items()}),
         "training": _series(results, logged, {name: name.replace("_", " ") for name in others}),
@@ -165,9 +166,11 @@ def _table(dataset: str, algorithm: str, results: Results) -> Table:
         counts = (len(runs), sum(not run.alive for run in runs), lost)
         return Line(method.label, [*figures, *(Cell(str(count)) for count in counts)])
 
+    methods = results.methods(dataset, algorithm)
+    first = diagnostics_of(results.of(dataset, algorithm, methods[0])[0].row)
     columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken", "Diverged"]
-    return Table(_name(dataset, algorithm), columns, [line(each) for each in results.methods(dataset, algorithm)],
-                 cards=True)  # fmt: skip
+    note = counted_rows(first)
+    return Table(_name(dataset, algorithm), columns, [line(each) for each in methods], note, cards=True)
 
 
 def _told(values: Sequence[float | None]) -> Cell:

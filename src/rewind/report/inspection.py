@@ -13,7 +13,8 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.catalogue import known_label
 from rewind.data.trajectories import Trajectories
-from rewind.memory.priorities import PRIORITIES, choose, rewards_of
+from rewind.memory.choice import RULES, choose
+from rewind.memory.priorities import PRIORITIES
 from rewind.memory.ranks import average_ranks
 from rewind.memory.sweeps import common_length
 from rewind.table import number, table
@@ -87,7 +88,8 @@ class Inspection:
     rewards: Rewards
     metrics: dict[str, Metric]
     rank_correlations: dict[str, dict[str, float | None]]  # Spearman's; None if all values of a metric are equal
-    auto: dict[str, Any]  # the choice of priority "auto", and its reasons
+    paper: dict[str, Any]  # the choice of priority "paper", and its reasons
+    auto: dict[str, Any]  # likewise of priority "auto"
     problems: list[Problem]
 
     def figures(self) -> dict[str, Any]:
@@ -98,7 +100,6 @@ class Inspection:
 def inspect(data: Trajectories) -> Inspection:
     """The figures and problems of a data set."""
     values = quality(data)
-    choice = choose(data, known_label(data.name))
     unknown = ~(data.terminated | data.final_known)
     return Inspection(
         name=data.name,
@@ -118,15 +119,14 @@ def inspect(data: Trajectories) -> Inspection:
         rewards=_rewards(data.rewards),
         metrics={name: _metric(of) for name, of in values.items()},
         rank_correlations=_correlations(values),
-        auto=asdict(choice),
+        **{rule: asdict(choose(data, known_label(data.name), rule)) for rule in RULES},
         problems=find_problems(data, values),
     )
 
 
 def quality(data: Trajectories) -> dict[str, Array]:
-    """(trajectories,) for each quality metric of the paper."""
-    rewards = rewards_of(data)
-    return {name: priority.values(rewards) for name, priority in PRIORITIES.items() if not priority.dynamic}
+    """(trajectories,) for each priority that is known from the data."""
+    return {name: priority.of_data(data) for name, priority in PRIORITIES.items() if not priority.dynamic}
 
 
 def _rewards(rewards: Array) -> Rewards:
@@ -212,8 +212,8 @@ def _problems_of_arrays(data: Trajectories, values: dict[str, Array]) -> Iterato
         yield (
             "wide actions",
             f"{outside:,} rows ({outside / data.rows:.1%}) have actions outside [-1, 1], from "
-            f"{data.actions.min():.3g} to {data.actions.max():.3g}: policies that end in tanh cannot reach them, and "
-            "D4RL clips them",
+            f"{data.actions.min():.3g} to {data.actions.max():.3g}: policies stay within the bounds of each column "
+            "(--action-bounds chooses others); D4RL clips such actions",
         )
     flat = data.observations.reshape(data.rows, -1)
     constant = np.flatnonzero(flat.min(axis=0) == flat.max(axis=0))
@@ -240,7 +240,8 @@ def text(report: Inspection) -> str:
     sections = [
         ("", _facts(report)),
         ("", table(_spread_rows(report)).splitlines()),
-        ("priority auto, the paper's advice", [report.auto["priority"], *textwrap.wrap(report.auto["because"], 96)]),
+        ("priority paper", [report.paper["priority"], *textwrap.wrap(report.paper["because"], 96)]),
+        ("priority auto, provisional", [report.auto["priority"]]),
         (f"problems ({len(report.problems)})", problems or ["none found"]),
     ]
     lines = [report.name or "data"]

@@ -1,18 +1,20 @@
 """A document as Markdown: the same tables and verdicts, without charts."""
 
-from rewind.report.document import KINDS, Block, Cell, Chart, Document, Fold, Section, Table
+import re
+
+from rewind.report.document import KINDS, Block, Cell, Document, Fold, Section, Table
 
 
 def to_markdown(document: Document) -> str:
-    parts = [f"# {document.title}", document.subtitle, facts_text(document)]
+    parts = [f"# {_plain(document.title)}", _plain(document.subtitle), facts_text(document)]
     for section in document.sections:
         if told := section_text(section):
-            parts += [f"## {section.title}", told]
+            parts += [f"## {_plain(section.title)}", told]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def facts_text(document: Document) -> str:
-    return "\n".join(f"- {what}: {much}" for what, much in document.facts)
+    return "\n".join(f"- {_plain(what)}: {_plain(much)}" for what, much in document.facts)
 
 
 def section_text(section: Section) -> str:
@@ -22,14 +24,12 @@ def section_text(section: Section) -> str:
 
 def _block(block: Block) -> str:
     if isinstance(block, str):
-        return block
+        return _plain(block)
     if isinstance(block, Table):
         return table_text(block)
     if isinstance(block, Fold):
         return "\n\n".join(filter(None, map(_block, block.blocks)))
-    if isinstance(block, Chart):
-        return ""
-    return ""  # bars: their numbers are in a table beside them
+    return ""  # charts and bars: their numbers are in a table beside them
 
 
 def table_text(table: Table) -> str:
@@ -37,9 +37,10 @@ def table_text(table: Table) -> str:
     bold = [[f"**{cell}**" if cell else "" for cell in row] if line.total else row
             for row, line in zip(rows, table.lines, strict=True)]  # fmt: skip
     ruler = ["---"] * len(table.columns)
-    lines = ["| " + " | ".join(map(_plain, row)) + " |" for row in [list(table.columns), ruler, *bold]]
-    note = f"\n\n{table.note}" if table.note else ""
-    return f"**{table.caption}**\n\n" + "\n".join(lines) + note
+    cells = [[_plain(cell).replace("|", "\\|") for cell in row] for row in [list(table.columns), ruler, *bold]]
+    lines = ["| " + " | ".join(row) + " |" for row in cells]
+    note = f"\n\n{_plain(table.note)}" if table.note else ""
+    return f"**{_plain(table.caption)}**\n\n" + "\n".join(lines) + note
 
 
 def cell_text(cell: Cell) -> str:
@@ -51,4 +52,5 @@ def cell_text(cell: Cell) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    """One line without HTML, links and images: names come from files."""
+    return re.sub(r"<(?=[\w/!?])", "&lt;", " ".join(text.split("\n"))).replace("](", "]\\(")

@@ -1,6 +1,6 @@
 """Pictures of mazes from above, with goals and paths."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.envs.mazes import Maze
 from rewind.errors import require
-from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, new_figure, save, styled
 
 WALL = "#C9CED6"
 ANT_CELL, ANT_REACHED = 4.0, 0.5
@@ -40,27 +40,11 @@ def draw_goals(axes: Any, goals: Array, radius: float) -> None:
         axes.add_patch(patches.Circle(goal, radius, facecolor=GREEN, edgecolor="none", alpha=0.8, zorder=3))
 
 
-def draw_paths(axes: Any, paths: Iterable[Array], colour: str = INK, label: str | None = None) -> None:
+def draw_paths(axes: Any, paths: Iterable[Array], colour: str) -> None:
     """paths: (steps, 2) or wider, x and y first; each ends in a dot"""
-    for number, path in enumerate(paths):
-        axes.plot(path[:, 0], path[:, 1], color=colour, linewidth=1.2, alpha=0.7, label=None if number else label)
+    for path in paths:
+        axes.plot(path[:, 0], path[:, 1], color=colour, linewidth=1.2, alpha=0.7)
         axes.plot(*path[-1, :2], marker=".", color=colour)
-
-
-def maze_figure(
-    maze: Maze, cell: float, goals: Array | None = None, radius: float = 0.5, paths: Sequence[Array] = ()
-) -> Any:
-    """One maze from above, with goals and paths if there are any."""
-    left, right, bottom, top = maze.bounds(cell)
-    width = 5.0 * max(0.7, (right - left) / (top - bottom))
-    figure = new_figure(width, 5.0)
-    axes = figure.add_subplot()
-    draw_maze(axes, maze, cell)
-    if goals is not None:
-        draw_goals(axes, goals, radius)
-    draw_paths(axes, paths)
-    axes.set_title(maze.name, loc="left", fontweight="bold", fontsize=13)
-    return figure
 
 
 def draw_mazes(mazes: Iterable[Maze], folder: Path) -> list[Path]:
@@ -75,8 +59,12 @@ def draw_mazes(mazes: Iterable[Maze], folder: Path) -> list[Path]:
 def _ant_figure(maze: Maze) -> Any:
     patches = require("matplotlib.patches", "plot")
     centres = maze.centres(maze.goals, ANT_CELL)
-    figure = maze_figure(maze, ANT_CELL, centres + GOAL_SPREAD / 2, ANT_REACHED)
-    axes = figure.axes[0]
+    left, right, bottom, top = maze.bounds(ANT_CELL)
+    figure = new_figure(5.0 * max(0.7, (right - left) / (top - bottom)), 5.0)
+    axes = figure.add_subplot()
+    draw_maze(axes, maze, ANT_CELL)
+    draw_goals(axes, centres + GOAL_SPREAD / 2, ANT_REACHED)
+    axes.set_title(maze.name, loc="left", fontweight="bold", fontsize=13)
     for centre in centres:
         square = patches.Rectangle(centre, GOAL_SPREAD, GOAL_SPREAD, facecolor="none", edgecolor=GREEN, linewidth=1.5)
         axes.add_patch(square)

@@ -30,7 +30,8 @@ FAMILIES = {
     "Lower uncertainty": ("lower_mean_unc", "lower_lqm_unc", "lower_uqm_unc"),
     "Higher uncertainty": ("higher_mean_unc", "higher_lqm_unc", "higher_uqm_unc"),
 }
-ALGORITHMS = {name: agent_label(name) for name in ("td3_bc", "iql", "edac", "bc")}  # in the order of a page
+_ORDER = ("td3_bc", "iql", "edac", "rebrac", "bc", "dqn", "discrete_iql", "discrete_bc")  # of a page
+ALGORITHMS = {name: agent_label(name) for name in _ORDER}
 
 
 class Method(NamedTuple):

@@ -14,12 +14,14 @@ def facts(results: Results) -> list[tuple[str, str]]:
     """What stands at the top of a page."""
     runs = results.runs
     seconds = sum({run.row["group"]: run.row["group_seconds"] for run in results.every.values()}.values())
+    unfinished = sum(run.row["step"] < run.protocol.steps for run in runs)
     facts = [
         ("Runs", f"{len(runs):,}"),
         ("Data sets", str(len(results.datasets))),
         ("Agents", ", ".join(map(agent_label, results.algorithms))),
         ("Updates of a run", " to ".join(f"{steps:,}" for steps in _ends(run.protocol.steps for run in runs))),
         ("Broken runs", str(sum(not run.alive for run in runs))),
+        *([("Unfinished runs", str(unfinished))] if unfinished else []),
         ("Devices", ", ".join(sorted({run.row["device"] for run in runs}))),
     ]
     if seconds:

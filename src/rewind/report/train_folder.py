@@ -1,6 +1,7 @@
 """Folders of `rewind train`, and what a report reads of them: rows of results, and what training logged."""
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.checked_log import METRICS, Log, read_log
 from rewind.errors import DataError
-from rewind.evaluation.rows import Row, by_run, read_jsonl
-from rewind.files import read_lines
+from rewind.evaluation.rows import Row, by_run, group_rows, read_jsonl
+from rewind.files import file_digest, read_json
+from rewind.run_spec import from_record
 
 ROWS = "rows.jsonl"
 BOOKKEEPING = {"run", "name", "step", "alive", "planning_delay"}
@@ -21,7 +24,7 @@ Logged = dict[tuple[str, str], Curves]  # by `run_key`
 
 
 class Training(NamedTuple):
-    """A finished training.
+    """A training that has finished, or was stopped.
 
     rows: its results
     numbers: of its runs in what it logged
@@ -38,49 +41,118 @@ class Training(NamedTuple):
 
     def metrics(self) -> Logged:
         """What it logged; nothing where the logs are gone."""
-        logged = read_metrics(self.folder)
+        logged = read_metrics(self.folder, cut=not (self.folder / ROWS).exists())
         return {key: logged.get(number, {}) for key, number in self.numbers.items()}
 
 
-def read_trainings(folder: Path) -> list[Training]:
-    """Those that have finished: in the folder itself, or in the ones in it. A run of two of them counts once."""
+def read_trainings(folders: Sequence[Path]) -> list[Training]:
+    """Those in the folders themselves, or in the ones in them. A run of two of them counts once."""
     trainings: list[Training] = []
     seen: set[tuple[str, str]] = set()
-    for path in (folder, *sorted(folder.glob("*"))):
-        if (path / ROWS).exists():
-            runs = by_run(read_jsonl(path / ROWS))
-            numbers = {key: number for number, key in enumerate(runs) if key not in seen}
-            seen |= runs.keys()
-            if numbers:
-                trainings.append(Training(path, [row for key in numbers for row in runs[key]], numbers))
-        elif (path / "config.json").exists() and (path / "results.json").exists():
-            raise DataError(
-                f"{path} was written by an earlier version: the same `rewind train` command with --resume writes its "
-                f"results again, with {ROWS}"
-            )
+    for path in dict.fromkeys(path for folder in folders for path in (folder, *sorted(folder.glob("*")))):
+        runs = by_run(_rows(path))
+        numbers = {key: number for number, key in enumerate(runs) if key not in seen}
+        seen |= runs.keys()
+        if numbers:
+            trainings.append(Training(path, [row for key in numbers for row in runs[key]], numbers))
     return trainings
 
 
-def read_metrics(folder: Path) -> dict[int, Curves]:
-    """What a training logged, by the number of the run; nothing where the logs are gone."""
+def _rows(path: Path) -> list[Row]:
+    """The results of the training in this very folder; none where there is no training."""
+    if (path / ROWS).exists():
+        _check_rows(path)
+        rows = read_jsonl(path / ROWS)
+        _check_config(path, rows)
+        return rows
+    begun = (path / "results.json").exists() or any(path.glob("group-*"))
+    if not begun or not (path / "config.json").exists():
+        return []
+    about = read_json(path / "config.json")
+    if isinstance(about, dict) and "runs" in about:
+        return _stopped(path, about)
+    raise DataError(
+        f"{path} was written by an earlier version: the same `rewind train` command with --resume writes its results "
+        f"again, with {ROWS}"
+    )
+
+
+def _stopped(path: Path, about: dict[str, Any]) -> list[Row]:
+    """The results so far of a training that has not finished, from what it logged."""
+    try:
+        specs = [from_record(record) for record in about["runs"]]
+        common = {"device": about["device"], "versions": json.dumps(about["versions"], sort_keys=True)}
+        fingerprint = about["config"]["data"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path / 'config.json'} is damaged: {error!r}") from error
+    records: list[list[dict[str, Any]]] = [[] for _ in specs]
+    for log in _logs(path, len(specs)):
+        if log.problem:
+            warnings.warn(f"{log.problem}; it and the lines after it are left out", stacklevel=2)
+        for record in log.records:
+            records[record["run"]].append(record)
+    alive = [all(record.get("alive") is not False for record in logged) for logged in records]
+    common |= {"alive": alive, "data": {spec.dataset: fingerprint for spec in specs}}
+    rows = group_rows(specs, records, {"seconds_per_update": None, "group_seconds": 0.0, **common})
+    last = max((row["step"] for row in rows), default=0)
+    warnings.warn(f"{path} has not finished: reported up to its evaluation at step {last:,}", stacklevel=2)
+    return rows
+
+
+def _check_rows(folder: Path) -> None:
+    """results.json has a digest of the rows, unless an earlier version has written it."""
+    results = read_json(folder / "results.json") if (folder / "results.json").exists() else {}
+    digest = results.get("rows") if isinstance(results, dict) else "of nothing"
+    if digest is not None and digest != file_digest(folder / ROWS):
+        raise DataError(
+            f"{folder / ROWS} and results.json beside it are not of one training, or one of them is damaged: the same "
+            "`rewind train` command with --resume writes both again"
+        )
+
+
+def _check_config(path: Path, rows: Sequence[Row]) -> None:
+    """Results must be those of the runs that the folder's configuration describes. Copied folders may have none."""
+    if not (path / "config.json").exists():
+        return
+    try:
+        config = read_json(path / "config.json")["config"]
+        common = config["data"], config["batch_size"]
+        described = [(*common, run["seed"], run["sampler"]["name"], run["agent"].get("beta")) for run in config["runs"]]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path / 'config.json'} is damaged: it is not the configuration of a training") from error
+    last = [run[-1] for run in by_run(rows).values()]
+    results = [
+        tuple(row[name] for name in ("data_fingerprint", "batch_size", "seed", "sampler", "beta")) for row in last
+    ]
+    same = len(described) == len(results) and all(
+        one[:4] == other[:4] and (one[4] is None or np.isclose(one[4], other[4]))
+        for one, other in zip(described, results, strict=True)
+    )
+    if not same:
+        raise DataError(
+            f"{path / ROWS} is not of the runs in {path / 'config.json'}: two trainings were mixed; train again in "
+            "another folder"
+        )
+
+
+def read_metrics(folder: Path, cut: bool = False) -> dict[int, Curves]:
+    """What a training logged, by the number of the run; nothing where the logs are gone.
+
+    cut: damaged lines are left out, as a killed training has one
+    """
     points: dict[int, dict[str, list[tuple[int, float]]]] = {}
-    for record in _records(folder):
-        for name in record.keys() - BOOKKEEPING:
-            value = np.nan if record[name] is None else record[name]
-            points.setdefault(record["run"], {}).setdefault(name, []).append((record["step"], value))
+    for log in _logs(folder):
+        if log.problem and not cut:
+            raise DataError(log.problem)
+        for record in log.records:
+            for name in record.keys() - BOOKKEEPING:
+                value = np.nan if record[name] is None else record[name]
+                points.setdefault(record["run"], {}).setdefault(name, []).append((record["step"], value))
     return {run: {name: _thinned(curve) for name, curve in sorted(of.items())} for run, of in points.items()}
 
 
-def _records(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("group-*/metrics.jsonl")):
-        for place, line in enumerate(read_lines(path), 1):
-            try:
-                record = json.loads(line)
-                yield {"run": record["run"], "step": record["step"], **record}
-            except (ValueError, KeyError, TypeError) as error:
-                raise DataError(
-                    f"{path}, line {place}, is not a line of metrics: {error!r}; was the file cut?"
-                ) from error
+def _logs(folder: Path, runs: int | None = None) -> Iterator[Log]:
+    return (read_log(path, None if runs is None else range(runs)) for path in sorted(folder.glob(f"group-*/{METRICS}")))
 
 
 def _thinned(points: Sequence[tuple[int, float]]) -> tuple[Array, Array]:

@@ -53,7 +53,7 @@ def film_episode(policy: Policy, name: str, seed: int, most_frames: int, size: i
 def check_sizes(policy: Policy, env: Any, name: str) -> None:
     for what in ("observation", "action"):
         size, shape = getattr(policy, f"{what}_size"), getattr(env, f"single_{what}_space").shape
-        if shape != (size,):
+        if shape != (size,) and not (what == "action" and policy.discrete):
             raise UsageError(
                 f"{name} has {what}s of shape {shape}, this policy of ({size},): it was trained for another environment"
             )
@@ -121,22 +121,30 @@ class MazeArtist:
 
 
 def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array], Array], how: str) -> Film:
-    """Play and draw. If there are too many frames, every second one is removed, and half as many are drawn."""
+    """Play the episode twice, to draw only what is shown: drawing takes most of the time."""
+    steps = sum(1 for _ in _episode(env, policy, seed)) - 1
+    every = 1
+    while 1 + -(-steps // every) > most:
+        every *= 2
+    path, frames, total = [], [], 0.0
+    for number, (observation, reward, over) in enumerate(_episode(env, policy, seed)):
+        path.append(observation)
+        total += reward
+        if over or number % every == 0:
+            frames.append(draw(np.array(path)))
+    shown, speed = pace(float(env.metadata.get("render_fps") or 10) / every)
+    return Film(np.stack(frames), shown, speed, total, len(path) - 1, how)
+
+
+def _episode(env: Any, policy: Policy, seed: int) -> Iterator[tuple[Array, float, bool]]:
+    """Each observation, the reward before it, and whether it is the last."""
     observations, _ = env.reset(seed=seed)
-    path, total, every = [observations[0]], 0.0, 1
-    frames = [draw(np.array(path))]
+    yield observations[0], 0.0, False
     over = False
     while not over:
         observations, rewards, terminated, truncated, _ = env.step(np.asarray(policy(observations)))
-        path.append(observations[0])
-        total += float(rewards[0])
         over = bool(terminated[0] or truncated[0])
-        if over or (len(path) - 1) % every == 0:
-            frames.append(draw(np.array(path)))
-        if len(frames) > most:
-            frames, every = frames[::2], 2 * every
-    shown, speed = pace(float(env.metadata.get("render_fps") or 10) / every)
-    return Film(np.stack(frames), shown, speed, total, len(path) - 1, how)
+        yield observations[0], float(rewards[0]), over
 
 
 def pace(lifelike: float) -> tuple[float, float]:

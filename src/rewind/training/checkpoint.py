@@ -7,9 +7,8 @@ happened to it since, from a lost tail to one flipped bit, the digest tells.
 import hashlib
 import io
 import json
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.errors import RewindError
-from rewind.files import whole_file
+from rewind.files import FULL, whole_file
 
 MAGIC = b"rewind checkpoint 2\n"
 DIGEST_SIZE = 32
@@ -45,11 +44,26 @@ def write_checkpoint(folder: Path, step: int, content: Mapping[str, Any]) -> Pat
         file.write(MAGIC)
         file.write(_digest(data))
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    for old in checkpoints(folder)[KEPT:]:
-        old.unlink(missing_ok=True)
+    drop_old(folder, KEPT)
     return path
+
+
+def make_room(folder: Path, write: Callable[[], object]) -> None:
+    """Write; where the disk is full, once more without the older checkpoint."""
+    try:
+        write()
+    except OSError as error:
+        if error.errno not in FULL or not drop_old(folder, 1):
+            raise
+        write()
+
+
+def drop_old(folder: Path, kept: int) -> bool:
+    """Remove all checkpoints but the newest ones, and damaged ones; whether there were any to remove."""
+    old = [*checkpoints(folder)[kept:], *folder.glob("step-*.damaged")]
+    for path in old:
+        path.unlink(missing_ok=True)
+    return bool(old)
 
 
 def read_checkpoint(path: Path) -> Content:
@@ -66,21 +80,32 @@ def read_checkpoint(path: Path) -> Content:
     return restored
 
 
-def read_latest(folder: Path) -> tuple[Content | None, list[str]]:
+def read_latest(
+    folder: Path, problem_of: Callable[[Content], str] = lambda content: ""
+) -> tuple[Content | None, list[str]]:
     """The newest checkpoint that is whole, and what was wrong with newer ones, which are set aside.
 
-    What writers that were killed have left half written goes.
+    Where none is whole, nothing changes. What writers that were killed have left half written goes.
+
+    problem_of: why one that is whole cannot be used; empty: it can
     """
     for half in folder.glob(".step-*.tmp.checkpoint"):
         half.unlink(missing_ok=True)
     problems: list[str] = []
+    unusable: list[Path] = []
     for path in checkpoints(folder):
         try:
-            return read_checkpoint(path), problems
+            content = read_checkpoint(path)
+            problem = problem_of(content)
         except DamagedCheckpoint as error:
-            problems.append(str(error))
-            path.replace(path.with_suffix(".damaged"))
-    return None, problems
+            problem = str(error)
+        if not problem:
+            for newer in unusable:
+                newer.replace(newer.with_suffix(".damaged"))
+            return content, problems
+        problems.append(problem)
+        unusable.append(path)
+    return None, problems + [f"{path} is damaged" for path in sorted(folder.glob("step-*.damaged"))]
 
 
 def checkpoints(folder: Path) -> list[Path]:

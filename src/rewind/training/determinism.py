@@ -5,7 +5,9 @@ several versions of a kernel and keeps the fastest, which may be another one tom
 against the second the compiled programs are kept in the run's folder, and a resumed run takes those.
 """
 
+import hashlib
 import os
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import jax
 from rewind.errors import UsageError
 
 FLAG = "--xla_gpu_deterministic_ops=true"
+MOST = 1 << 30  # bytes of programs that are kept for other trainings
 
 
 def make_deterministic(folder: Path | None) -> None:
@@ -24,9 +27,38 @@ def make_deterministic(folder: Path | None) -> None:
             raise UsageError(f"JAX has started without it: set XLA_FLAGS={FLAG} in the environment")
         os.environ["XLA_FLAGS"] = f"{flags} {FLAG}".strip()
     if folder is not None:
-        config: Any = jax.config
-        config.update("jax_compilation_cache_dir", str(folder / "compiled"))
-        config.update("jax_persistent_cache_min_compile_time_secs", 0)
+        _keep(folder / "compiled")
+
+
+def keep_programs() -> None:
+    """Keep what is compiled for the next training of the same shapes: it takes most of the time to the first update.
+
+    In the home folder, since it is code that runs, and by processor, since another one may lack instructions. Nothing
+    changes where JAX was told another folder, or none can be made.
+    """
+    config: Any = jax.config
+    if config.jax_compilation_cache_dir is not None:
+        return
+    try:
+        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        told = []
+    processor = [platform.machine(), platform.processor(), *sorted({line for line in told if line.startswith("flags")})]
+    name = hashlib.blake2b("\n".join(processor).encode(), digest_size=6).hexdigest()
+    folder = Path.home() / ".rewind" / "compiled" / name
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return
+    if os.access(folder, os.W_OK):
+        _keep(folder)
+        config.update("jax_compilation_cache_max_size", MOST)
+
+
+def _keep(folder: Path) -> None:
+    config: Any = jax.config
+    config.update("jax_compilation_cache_dir", str(folder))
+    config.update("jax_persistent_cache_min_compile_time_secs", 0)
 
 
 def _started() -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rewind.agents import Transitions
-from rewind.agents.agent import Agent
+from rewind.agents.agent import Agent, Window
 from rewind.agents.networks import fused_networks
 from rewind.data import Trajectories
 from rewind.errors import UsageError
@@ -19,17 +19,30 @@ from rewind.version import __version__
 
 EXPLODED = 1e9  # a Q value beyond this is no value
 MEASURED = 50  # batches per look at the metrics
+QUICKLY = {"xla_backend_optimization_level": 1}  # on CPUs: as fast as 3, the same bits, compiled in half the time
 ROWS_AT_A_TIME = 65_536
 
 
 class Normaliser(NamedTuple):
-    """What was subtracted from the observations, and what they were divided by."""
+    """What was subtracted from observations, or actions, and what they were divided by."""
 
     mean: NDArray[Any]
     scale: NDArray[Any]
 
-    def __call__(self, observations: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray((observations - self.mean) / self.scale)
+    def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((values - self.mean) / self.scale)
+
+    def undo(self, values: Any) -> Any:
+        return values * self.scale + self.mean
+
+
+def stacked(normalisers: Sequence[Normaliser]) -> Normaliser:
+    """Of several runs at once, for arrays of (runs, rows, numbers)."""
+    mean, scale = (np.stack(parts)[:, None] for parts in zip(*normalisers, strict=True))
+    return Normaliser(mean, scale)
+
+
+AS_THEY_ARE = Normaliser(np.zeros(1, np.float32), np.ones(1, np.float32))
 
 
 def make_normaliser(data: Trajectories, normalise: bool) -> Normaliser:
@@ -46,20 +59,37 @@ class Source(NamedTuple):
 
     data: Trajectories
     normaliser: Normaliser
+    actions: Normaliser = AS_THEY_ARE
     first: int = 0
 
 
+# How a row of the table ends. 0: with another transition of its trajectory; or with the last step of its trajectory,
+# which is no transition; or with the end of the trajectory, by time-out or terminal.
+LAST_STEP, TIMED_OUT, TERMINAL = 0.25, 0.5, 1.0
+
+
 class DeviceTable(NamedTuple):
-    """Rows of (observation, next observation, action, reward, terminal) side by side: one gather brings a batch."""
+    """Rows of (observation, next observation, action, reward, end) side by side: one gather brings a batch."""
 
     rows: jax.Array  # (rows, 2 * observation + action + 2)
 
-    def batch(self, indices: jax.Array, fresh: jax.Array, observation: int, action: int) -> Transitions:
-        """The transitions at `indices`, of any shape."""
+    def batch(self, indices: jax.Array, fresh: jax.Array, agent: Agent[Any]) -> Transitions:
+        """The transitions at `indices`, of any shape, as an agent takes them."""
+        observation, action = agent.observation_size, agent.action_size
         found = self.rows[indices]
         ends = np.cumsum([observation, observation, action])
         observations, successors, actions, rest = jnp.split(found, ends, axis=-1)
-        return Transitions(observations, actions, rest[..., 0], successors, rest[..., 1] > 0.5, fresh)
+        end = rest[..., 1]
+        batch = Transitions(observations, actions, rest[..., 0], successors, end > TIMED_OUT, fresh)
+        if agent.window > 1:
+            indices = indices[..., None] + np.arange(agent.window)  # beyond the table: its last row
+            _, successors, _, rest = jnp.split(self.rows[indices, observation:], ends - observation, axis=-1)
+            end = rest[..., 1]
+            batch = batch._replace(window=Window(rest[..., 0], end > TIMED_OUT, end > 0, successors))
+        if agent.next_actions:
+            following = self.rows[indices + 1, ends[1] : ends[2]]
+            batch = batch._replace(next_actions=following, next_known=end < TIMED_OUT)
+        return batch
 
 
 def make_table(sources: Sequence[Source]) -> DeviceTable:
@@ -67,12 +97,12 @@ def make_table(sources: Sequence[Source]) -> DeviceTable:
     first = sources[0].data
     width = 2 * first.observations.shape[1] + first.actions.shape[1] + 2
     table = np.empty((sum(source.data.rows for source in sources), width), np.float32)
-    for data, normaliser, begin in sources:
-        _fill(table[begin : begin + data.rows], data, normaliser)
+    for source in sources:
+        _fill(table[source.first : source.first + source.data.rows], *source[:3])
     return DeviceTable(jnp.asarray(table))
 
 
-def _fill(table: NDArray[Any], data: Trajectories, normaliser: Normaliser) -> None:
+def _fill(table: NDArray[Any], data: Trajectories, normaliser: Normaliser, actions: Normaliser) -> None:
     """A piece at a time: normalised copies are large."""
     observation = data.observations.shape[1]
     last = data.starts + data.lengths - 1
@@ -82,10 +112,14 @@ def _fill(table: NDArray[Any], data: Trajectories, normaliser: Normaliser) -> No
         piece[:, :observation] = normaliser(data.observations[rows])
         after = data.observations[np.minimum(np.arange(rows.start + 1, rows.stop + 1), data.rows - 1)]
         piece[:, observation : 2 * observation] = normaliser(after)
-        piece[:, 2 * observation : -2] = data.actions[rows]
+        piece[:, 2 * observation : -2] = actions(data.actions[rows])
         piece[:, -2] = data.rewards[rows]
     table[last, observation : 2 * observation] = normaliser(data.final_observations)
-    table[:, -1] = data.terminals
+    table[:, -1] = 0
+    played = data.transitions > 0
+    table[(data.starts + data.transitions - 1)[played], -1] = LAST_STEP
+    table[last, -1] = TIMED_OUT
+    table[data.terminals, -1] = TERMINAL
 
 
 class Outcome(NamedTuple):
@@ -124,15 +158,16 @@ class Engine:
         self.table = table
         self.firsts = jnp.asarray(firsts or [0] * self.runs, jnp.int32)
         self.agents = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
-        keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
+        keys = jnp.stack([seed_key(seed) for seed in seeds])
         kind = type(self.agent)
-        init = jax.jit(jax.vmap(partial(kind.init, batch_size=batch_size)))
-        self.state = init(self.agents, keys)
+        on_cpu = current_device().platform == "cpu"
+        compiled = partial(jax.jit, compiler_options=QUICKLY if on_cpu else None)
+        self.state = compiled(jax.vmap(partial(kind.init, batch_size=batch_size)))(self.agents, keys)
         self.alive = jnp.ones(self.runs, bool)
         self.fused = fused
         if unroll is None:
-            unroll = 1 if current_device().platform == "cpu" else 4 if fused else 2
-        block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll)
+            unroll = 1 if on_cpu else 4 if fused else 2
+        block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll, measure_all=on_cpu)
         # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
         mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0, 0)) if self.runs > 1 else _alone(block)
         self._block = jax.jit(_uncertainty_of(asked, mapped), donate_argnums=1)
@@ -156,6 +191,16 @@ class Engine:
         agents: of these policies, where they are not those of all runs
         """
         return self._act(self.agents if agents is None else agents, policies, observations)
+
+
+def seed_key(seed: int) -> jax.Array:
+    """JAX's key of a seed. JAX itself takes only the lowest 32 bits; higher ones are folded in here."""
+    if seed < 0:
+        raise UsageError(f"a seed is {seed}; expected 0 or more")
+    key = jax.random.PRNGKey(seed % 2**32)
+    while seed := seed >> 32:
+        key = jax.random.fold_in(key, np.uint32(seed % 2**32))
+    return key
 
 
 def _alone(block: Any) -> Any:
@@ -188,28 +233,37 @@ def train_block(
     *,
     uncertainty: bool,
     unroll: int,
+    measure_all: bool,
 ) -> tuple[Any, jax.Array, dict[str, jax.Array], jax.Array | None]:
     """One run, one plan of rows that are counted from `first`: scan over it, `period` batches at a time.
 
-    Metrics are taken at one update of every `MEASURED` batches or fewer: small kernels at each of them add up.
+    Metrics are taken at one update of every `MEASURED` batches or fewer: on a GPU, small kernels at each of them add
+    up. With `measure_all` they are computed at each and the others forgotten: the update is compiled once, not twice.
     A run whose numbers are no longer finite, or whose Q has exploded, stays at the state from before the block: the
     shapes stay, the other runs go on.
     """
-    sizes: Any = {"observation": agent.observation_size, "action": agent.action_size}
     updates = indices.shape[0] // agent.period
     most = max(1, MEASURED // agent.period)
     stride = max(count for count in range(1, most + 1) if updates % count == 0)
 
     def update(state: Any, batch: Any) -> tuple[Any, Any]:
-        state, _, disagreement = agent.update(state, batch)
-        return state, disagreement if uncertainty else None
+        batch = batch if agent.window == 1 else table.batch(batch[0], batch[1], agent)
+        state, metrics, disagreement = agent.update(state, batch)
+        return state, ({**metrics, "uncertainty": disagreement.mean()}, disagreement if uncertainty else None)
+
+    def silent_update(state: Any, batch: Any) -> tuple[Any, Any]:
+        state, (_, disagreement) = update(state, batch)
+        return state, disagreement
 
     def updates_with_metrics(state: Any, rows: Any) -> tuple[Any, Any]:
-        batches = table.batch(*rows, **sizes)  # of all these updates at once: one gather instead of many
+        # The batches of all these updates at once: one gather instead of many. Windows would take too much memory.
+        batches = table.batch(rows[0], rows[1], agent) if agent.window == 1 else rows
+        if measure_all:
+            state, (metrics, disagreement) = jax.lax.scan(update, state, batches)
+            return state, ({name: values[-1] for name, values in metrics.items()}, disagreement)
         silent, last = (jax.tree.map(lambda leaf, part=part: leaf[part], batches) for part in (slice(-1), -1))
-        state, before = jax.lax.scan(update, state, silent, unroll=max(1, min(unroll, stride - 1)))
-        state, metrics, disagreement = agent.update(state, last)
-        metrics = {**metrics, "uncertainty": disagreement.mean()}
+        state, before = jax.lax.scan(silent_update, state, silent, unroll=max(1, min(unroll, stride - 1)))
+        state, (metrics, disagreement) = update(state, last)
         return state, (metrics, jnp.concatenate([before, disagreement[None]]) if uncertainty else None)
 
     shape = (updates // stride, stride, agent.period, indices.shape[1])

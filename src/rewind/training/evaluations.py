@@ -6,8 +6,8 @@ and evaluated later by a thread beside the training, or elsewhere by whoever has
 it: not a checkpoint, nor whoever stops; a group that is resumed evaluates what was left.
 """
 
+import hashlib
 import re
-import zipfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -20,12 +20,13 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import Abandoned, DataError, UsageError
-from rewind.files import whole_file
+from rewind.files import read_npz, whole_file
 from rewind.progress import say
 from rewind.training.group import Group
 
 PATIENCE = 2.0  # seconds for an evaluation that is abandoned to come out of the simulator
 NAME = re.compile(r"evaluation-(\d{12})\.npz")
+DIGEST = "digest"  # in the file of a request: of its other arrays
 
 Figures = dict[str, Any]  # name -> one number per run
 Evaluate = Callable[[Group, int], Figures]  # (group, step) -> figures
@@ -82,7 +83,7 @@ def as_evaluator(evaluate: Any) -> GroupEvaluator | None:
 def keep_request(folder: Path, request: Request) -> Path | None:
     """The file of a request; None where it cannot be written: a full disk must not end the training."""
     path = folder / f"evaluation-{request.step:012d}.npz"
-    arrays: dict[str, Any] = dict(request.arrays)  # Any: NumPy's own types mistake the names
+    arrays: dict[str, Any] = {**request.arrays, DIGEST: _digest(request.arrays)}  # Any: NumPy's types mistake the names
     try:
         with whole_file(path) as temporary:
             np.savez(temporary, **arrays)
@@ -100,13 +101,24 @@ def kept_in(folder: Path) -> list[tuple[int, Path]]:
 
 def read_request(step: int, path: Path) -> Request:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return Request(step, arrays={name: archive[name] for name in archive.files})
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        arrays = read_npz(path)
+        digest = arrays.pop(DIGEST, None)  # the first edition wrote none
+        if digest is not None and str(digest) != _digest(arrays):
+            raise DataError("its digest does not fit its content")
+    except DataError as error:
         raise DataError(
             f"{path}, an evaluation that is still to be done, is damaged: {error}; copy it again from where it was "
             "made, or remove it to continue without this evaluation"
         ) from error
+    return Request(step, arrays=arrays)
+
+
+def _digest(arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
 
 
 class EvaluationThread:

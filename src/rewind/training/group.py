@@ -20,14 +20,26 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data import Trajectories
-from rewind.errors import DataError, UsageError
+from rewind.errors import DataError, UsageError, warn
 from rewind.memory import Plan
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
 from rewind.targets import SLACK, excess
-from rewind.training.engine import EXPLODED, Engine, Normaliser, Outcome, Source, make_normaliser, make_table, to_host
+from rewind.training.engine import (
+    EXPLODED,
+    Engine,
+    Normaliser,
+    Outcome,
+    Source,
+    make_normaliser,
+    make_table,
+    stacked,
+    to_host,
+)
 from rewind.training.options import Options
 from rewind.training.planner import QUANTILES, Planned, Planner
-from rewind.training.spec import Run, View, data_of, possible_q
+from rewind.training.spec import Run, View, agent_data, data_of, plain, possible_q
+
+NEAR = 1e-4  # by how much, relative to its bound, an action may be beyond
 
 
 class Group:
@@ -147,11 +159,10 @@ class Group:
     def policies(self) -> Any:
         return self.engine.policies()
 
-    def normaliser(self, rows: Sequence[int] | Array | None = None) -> Normaliser:
-        """Of several runs at once (default: all), for observations of (runs, rows, observation)."""
+    def normalisers(self, rows: Sequence[int] | Array | None = None) -> tuple[Normaliser, Normaliser]:
+        """Of observations and of actions, of several runs at once (default: all)."""
         chosen = self.sources if rows is None else [self.sources[row] for row in rows]
-        mean, scale = (np.stack(each) for each in zip(*(source.normaliser for source in chosen), strict=True))
-        return Normaliser(mean[:, None], scale[:, None])
+        return stacked([source.normaliser for source in chosen]), stacked([source.actions for source in chosen])
 
     # State
 
@@ -198,8 +209,9 @@ def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list
         raw = data_of(run, data)
         if (id(raw), run.view) not in sources:
             check_data(raw, run, batch_size)
-            seen = run.view.apply(raw)
-            sources[id(raw), run.view] = Source(seen, make_normaliser(seen, run.view.normalise_states), rows)
+            seen = run.view.apply(agent_data(type(run.agent), raw))
+            normaliser = make_normaliser(seen, run.view.normalise_states)
+            sources[id(raw), run.view] = Source(seen, normaliser, action_units(seen, run), rows)
             rows += seen.rows
     return [sources[id(data_of(run, data)), run.view] for run in runs]
 
@@ -211,6 +223,13 @@ def finite(value: Any) -> float | None:
 
 def check_runs(data: Trajectories, runs: Sequence[Run], options: Options) -> None:
     """What agents cannot learn from, or not in so many steps, raises an error before anything is compiled."""
+    if options.fused and any(run.agent.layer_norm for run in runs):
+        raise UsageError("fused kernels have no layer norm: leave fused out, or layer_norm")
+    for run in runs:
+        carried = run.agent.window == 1 and run.agent.beta is not None and plain(run.agent.beta) != 1.0
+        if run.sampler.order != "backward" and carried:
+            beta = f"beta {plain(run.agent.beta):g}"
+            raise UsageError(f"order '{run.sampler.order}' carries no targets: {beta} needs 'backward', or a window")
     for numbers in groups_of(runs):
         together = [runs[number] for number in numbers]
         for run in {id(data_of(run, data)): run for run in together}.values():  # one for each data set
@@ -223,18 +242,43 @@ def check_runs(data: Trajectories, runs: Sequence[Run], options: Options) -> Non
 
 def check_data(data: Trajectories, run: Run, batch_size: int) -> None:
     """What an agent cannot learn from is an error before anything is compiled."""
+    data = agent_data(type(run.agent), data)
     sizes = {"observations": run.agent.observation_size, "actions": run.agent.action_size}
     for name, expected in sizes.items():
         array = getattr(data, name)
         if array.ndim != 2 or array.shape[1] != expected:
             raise DataError(f"{name} have shape {array.shape[1:]}; the agent expects ({expected},)")
-    largest = float(np.abs(data.actions).max())
-    bound = float(run.agent.max_action)
-    if largest > bound * (1 + 1e-4):
-        row, most = int(np.abs(data.actions).max(axis=1).argmax()), f"max_action={np.ceil(100 * largest) / 100:g}"
-        raise DataError(
-            f"an action of {largest:g} at row {row} is outside [-{bound:g}, {bound:g}], where the policy lives; "
-            f"clip or scale the actions, or let it live there: {most} (--set {most})"
-        )
+    action_units(data, run)
     if batch_size > data.rows:
         raise UsageError(f"batch_size is {batch_size:,}, more than the {data.rows:,} rows of the data")
+
+
+def action_units(data: Trajectories, run: Run) -> Normaliser:
+    """What takes the actions of data to where its agent acts, between -max_action and max_action.
+
+    Actions that are there already stay as they are, unless bounds are given. Without bounds, the smallest and the
+    largest action of each column are its bounds.
+    """
+    low, high = (np.asarray(bound, np.float64) for bound in (data.actions.min(0), data.actions.max(0)))
+    most, bounds = float(run.agent.max_action), run.view.action_bounds
+    if bounds is None and max(-low.min(), high.max()) <= most * (1 + NEAR):
+        return Normaliser(np.zeros(len(low), np.float32), np.ones(len(low), np.float32))
+    columns = ", ".join(f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True))
+    if most != 1:
+        raise DataError(f"the actions go from {columns}, but max_action is {most:g}: leave it out, or give larger ones")
+    if bounds is None:
+        warn(f"actions are not within -1 and 1: policies act within those of the data, {columns} (--action-bounds)")
+    else:
+        given = np.array(bounds, np.float64)
+        if given.shape != (len(low), 2) or not np.isfinite(given).all() or not (given[:, 0] < given[:, 1]).all():
+            raise UsageError(
+                f"action_bounds are {bounds}; expected two numbers, the smaller first, for each of {columns}"
+            )
+        slack = NEAR * np.abs(given).max(1)
+        if (low < given[:, 0] - slack).any() or (high > given[:, 1] + slack).any():
+            raise DataError(
+                f"the actions go from {columns}, beyond action_bounds {bounds}: clip them, or give wider ones"
+            )
+        low, high = given.T
+    half = np.maximum((high - low) / 2, NEAR * np.maximum(1.0, np.abs(high)))  # of a constant column
+    return Normaliser(((low + high) / 2).astype(np.float32), half.astype(np.float32))

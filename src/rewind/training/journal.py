@@ -1,12 +1,16 @@
 """What is recorded of one group, by the process that trains it or by one that has its folder."""
 
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from rewind.checked_log import Mark, Record
 from rewind.processes import never
+from rewind.progress import say
 from rewind.training.evaluations import (
     EvaluationThread,
     Figures,
@@ -16,7 +20,7 @@ from rewind.training.evaluations import (
     read_request,
 )
 from rewind.training.group import Group, finite
-from rewind.training.log import JsonLines, Record, Sink
+from rewind.training.log import JsonLines, Sink
 
 LOOK = 0.1  # seconds between two polls of those who wait
 
@@ -35,6 +39,7 @@ class Journal:
     folder: with the metrics, and the evaluations that are not over; None: nothing is kept
     step: that the group is at; what was recorded after it is dropped, and comes again
     on_evaluation: is given the records of each evaluation that is over
+    due: steps whose evaluations are logged or kept, unless something was lost
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class Journal:
         folder: Path | None,
         step: float,
         on_evaluation: Callable[[list[Record]], None] | None = None,
+        due: Iterable[int] = (),
     ) -> None:
         self.records: dict[int, list[Record]] = {number: [] for number in names}
         self.evaluated: set[int] = set()  # steps of evaluations that an earlier process has recorded
@@ -52,7 +58,10 @@ class Journal:
         self._thread = EvaluationThread()
         self._under_way: list[_UnderWay] = []
         if folder is not None:
-            lines = JsonLines(folder, step, len(names))
+            due = {*due} - {at for at, _ in kept_in(folder)}
+            lines = self._lines = JsonLines(folder, step, names, due)
+            for at in sorted(due - lines.evaluated):
+                say(f"rewind: no evaluation of step {at:,} in {folder}: results are without it", sys.stderr)
             self._add(lines.kept)
             self.evaluated = lines.evaluated
             self.sinks.append(lines)
@@ -75,6 +84,10 @@ class Journal:
         self._add(records)
         written = [sink.write(records) for sink in self.sinks]
         return all(written)
+
+    def sync(self) -> Mark:
+        """Wait until the lines in the folder are on the disk. Raises an error where they cannot be."""
+        return self._lines.sync()
 
     def evaluate(self, group: Group) -> None:
         """The group as it is now: at once, or beside its training."""
@@ -122,7 +135,9 @@ class Journal:
             for at, (number, name) in enumerate(self._names.items())
         ]
         if self.write(records) and evaluation.kept is not None:
-            evaluation.kept.unlink(missing_ok=True)
+            with suppress(OSError):  # otherwise it stays until it is resumed
+                self.sync()
+                evaluation.kept.unlink(missing_ok=True)
         if self._on_evaluation is not None:
             self._on_evaluation(records)
 

@@ -8,9 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from rewind.checked_log import Record
 from rewind.errors import RewindError, UsageError, unknown_name
-from rewind.training.engine import Normaliser
-from rewind.training.log import Record
+from rewind.training.engine import AS_THEY_ARE, Normaliser
 from rewind.training.spec import Run
 
 
@@ -33,10 +33,12 @@ class Trained:
     normaliser: Normaliser
     alive: bool  # False: its numbers exploded, and the policy is the last one from before
     records: list[Record] = field(default_factory=list)
+    actions: Normaliser = AS_THEY_ARE
 
     def act(self, observations: Any) -> Any:
         """(rows, observation) -> (rows, action): the deterministic policy on raw observations."""
-        return np.asarray(self.run.agent.act(self.policy, jnp.asarray(self.normaliser(np.asarray(observations)))))
+        acted = self.run.agent.act(self.policy, jnp.asarray(self.normaliser(np.asarray(observations))))
+        return self.actions.undo(np.asarray(acted))
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Options:
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected at least 1")
         for name in ("evaluate_every", "checkpoint_minutes"):
-            if getattr(self, name) < 0:
+            if not 0 <= getattr(self, name) < np.inf:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected 0 or more")
         if self.resume and self.out is None:
             raise UsageError("resume needs the folder to resume from: out=...")

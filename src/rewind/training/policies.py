@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from rewind.agents.agent import Agent
@@ -15,7 +14,10 @@ from rewind.progress import say
 from rewind.training.options import Trained
 from rewind.version import __version__
 
-PROBES, NEAR = 64, 1e-4  # random observations, and how far the two policies may differ, in units of max_action
+PROBES, NEAR = (
+    64,
+    1e-4,
+)  # random observations, and how far the two policies may differ, relative to the range of actions
 
 
 def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str, Any]) -> dict[int, Path]:
@@ -42,11 +44,13 @@ def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
     if network is None:
         raise UsageError(f"a policy of {type(agent).__name__} cannot be saved: it is not max_action * tanh(MLP)")
     mean, scale = trained.normaliser
-    policy = Policy(*network, mean, scale, float(agent.max_action), provenance)
-    probes = np.random.default_rng(0).standard_normal((PROBES, policy.observation_size)) * scale + mean
+    low, high = (trained.actions.undo(np.float32(bound)) for bound in (-agent.max_action, agent.max_action))
+    policy = Policy(*network, mean, scale, low, high, provenance, agent.discrete)
+    probes = np.random.default_rng(0).standard_normal((PROBES, policy.observation_size), np.float32) * scale + mean
     with jax.default_matmul_precision("highest"):
-        acted = np.asarray(agent.act(trained.policy, jnp.asarray(trained.normaliser(probes), jnp.float32)))
-    if np.abs(acted - policy(probes)).max() > NEAR * policy.max_action:
+        acted = trained.act(probes)
+    expected = np.eye(policy.action_size)[policy(probes)] if policy.discrete else policy(probes)
+    if (np.abs(acted - expected) > NEAR * policy.half_range).any():
         raise UsageError(f"{type(agent).__name__} does not act as max_action * tanh(network): it cannot be saved")
     return policy
 

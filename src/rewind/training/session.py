@@ -1,18 +1,16 @@
-"""What surrounds a training: its device, the signals that stop it, its folder."""
+"""What surrounds a training: its device, its folder."""
 
 import json
-import signal
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import jax
 
 from rewind.errors import DataError, UsageError, require
-from rewind.files import read_json, write_json
+from rewind.files import only_one, read_json, write_json
+from rewind.run_spec import SAMPLING
 from rewind.training.checkpoint import differences
 from rewind.training.options import CannotResume, Options
 
@@ -28,31 +26,6 @@ def find_device(name: str | None) -> Any:
     except RuntimeError as error:
         there = ", ".join(sorted({device.platform for device in jax.devices()}))
         raise UsageError(f"no device '{name}' here; there is: {there}") from error
-
-
-@contextmanager
-def stop_signals(received: list[int] | None = None) -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM instead of dying of the first; a second one is obeyed at once.
-
-    received: those that came before
-    """
-    received = [] if received is None else received
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-        print("\nrewind: stopping after this block; again to stop at once", file=sys.stderr)
-
-    try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread: whoever runs us handles signals
-        before = {}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def group_folder(out: Path, index: int = 0) -> Path:
@@ -77,22 +50,35 @@ def read_config(path: Path) -> dict[str, Any]:
         for run in config["runs"]:
             if "alpha" in run["sampler"]:  # as the first edition called it
                 run["sampler"]["rank_exponent"] = run["sampler"].pop("alpha")
+            run["sampler"] = SAMPLING | run["sampler"]  # which the second edition added
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is damaged: it is not the configuration of a training") from error
     return config
 
 
-def prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> None:
+def prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> ExitStack:
     """A new folder gets the configuration; an old one must have the same, and is only touched to resume.
 
-    One in which no training has begun, because that failed at the last moment, counts as new.
+    One in which no training has begun, because that failed at the last moment, counts as new. The folder is locked
+    until what is returned is closed: two trainings in it would mix their files.
 
     about: what is written beside the configuration, and may change
     """
+    out.mkdir(parents=True, exist_ok=True)
+    busy = f"another process trains in {out}: wait for it, or choose another folder"
+    with ExitStack() as lock:
+        lock.enter_context(only_one(out / "training", busy))
+        _prepare(out, config, about, resume)
+        return lock.pop_all()
+
+
+def _prepare(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], resume: bool) -> None:
     path = out / "config.json"
-    if not path.exists() or not any(out.glob("group-*")):
+    if not any(out.glob("group-*")):
         write_json(path, {"config": config, **about})
         return
+    if not path.exists():
+        raise CannotResume(f"{path} is missing: restore it, or choose another folder; what {out} holds is not known")
     saved = read_config(path)
     changed = list(differences(saved, json.loads(json.dumps(config))))
     if changed:
@@ -105,3 +91,4 @@ def prepare_folder(out: Path, config: Mapping[str, Any], about: Mapping[str, Any
         raise UsageError(
             f"{out} holds this training already: resume it (resume=True, --resume) or choose another folder"
         )
+    write_json(path, {"config": saved, **about})

@@ -14,27 +14,31 @@ from rewind.agents.settings import paper_settings, paper_view, required_beta
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
-from rewind.run_spec import AROUND, VIEW, RunSpec
+from rewind.run_spec import AROUND, OFF, SAMPLING, VIEW, RunSpec
 from rewind.targets import target_bounds
 
 Memory = TrajectoryReplay | UniformReplay
 
-REWARDS = ("raw", "minus_one", "return_range")
-OTHERS = ("baseline", "tr", "auto")  # samplers that are no priority
+REWARDS = ("raw", "minus_one", "times_100", "return_range")
+OTHERS = ("baseline", "tr", "paper", "auto")  # samplers that are no priority
 
 
 @dataclass(frozen=True)
 class Sampler:
     """Which memory a run draws from: a sampler's name as in the paper's tables, and the settings of its memory.
 
-    name: "baseline" (transitions, uniformly), "tr" (Trajectory Replay), "auto", or a priority (PTR)
+    name: "baseline" (transitions, uniformly), "tr" (Trajectory Replay), "paper", "auto", or a priority (PTR)
     rank_exponent: eq. 5's alpha
+    weighting_temperature: the memory's temperature
     """
 
     name: str = "tr"
     rank_exponent: float = 1.0
     reuse: str = "on_finish"
     stagger: bool = False
+    order: str = "backward"
+    weighting: str = "rank"
+    weighting_temperature: float = 1.0
 
     def __post_init__(self) -> None:
         if self.name not in OTHERS and self.name not in PRIORITIES:
@@ -46,7 +50,10 @@ class Sampler:
         if self.name == "baseline":
             return UniformReplay(seed=seed)
         priority = "uniform" if self.name == "tr" else self.name
-        return TrajectoryReplay(priority, alpha=self.rank_exponent, reuse=self.reuse, stagger=self.stagger, seed=seed)
+        return TrajectoryReplay(
+            priority, alpha=self.rank_exponent, reuse=self.reuse, stagger=self.stagger, order=self.order,
+            weighting=self.weighting, temperature=self.weighting_temperature, seed=seed,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,15 +61,19 @@ class View:
     """How a run sees the data: what is done to it before a memory or an agent gets it."""
 
     rewards: str = "raw"
-    """raw, minus_one (r - 1, AntMaze) or return_range (r * 1000 / (largest return - smallest return))"""
+    """raw, minus_one (r - 1), times_100 (r * 100) or return_range (r * 1000 / (largest return - smallest return))"""
     normalise_states: bool = False
     """Observations minus their mean, divided by their standard deviation plus 1e-3."""
     top: float = 1.0
     """Only this fraction of the trajectories, the best by return."""
+    action_bounds: tuple[tuple[float, float], ...] | None = None
+    """The smallest and the largest action of each column; None: -1 and 1, or the data's where it goes beyond"""
 
     def __post_init__(self) -> None:
         if self.rewards not in REWARDS:
             raise unknown_name("reward transform", self.rewards, REWARDS)
+        if not 0.0 < self.top <= 1.0:
+            raise UsageError(f"top is {self.top}; expected a fraction above 0, at most 1")
 
     def apply(self, data: Trajectories) -> Trajectories:
         """The data with its rewards transformed and its trajectories chosen; states are normalised on the device."""
@@ -72,6 +83,8 @@ class View:
             return data
         if self.rewards == "minus_one":
             return data.map_rewards(lambda rewards: rewards - 1, "r - 1")
+        if self.rewards == "times_100":
+            return data.map_rewards(lambda rewards: rewards * 100, "r * 100")
         spread = float(data.returns.max() - data.returns.min())
         if spread == 0:
             raise UsageError("rewards 'return_range' need trajectories of different returns; here all are equal")
@@ -80,8 +93,6 @@ class View:
 
 def best_fraction(returns: np.ndarray[Any, Any], top: float) -> np.ndarray[Any, Any]:
     """Which trajectories have the highest returns: at least one, ties in the order of the data."""
-    if not 0.0 < top <= 1.0:
-        raise UsageError(f"top is {top}; expected a fraction above 0, at most 1")
     count = max(1, math.ceil(top * len(returns) - 1e-9))  # 0.1 * 30 is a little more than 3
     return np.sort(np.argsort(-np.asarray(returns), kind="stable")[:count])
 
@@ -103,18 +114,18 @@ class Run:
     def describe(self) -> dict[str, Any]:
         """Everything that makes the run what it is, for configuration files and for comparing them.
 
-        Of an agent's numbers, those that are finite: a bound at infinity is none, and JSON has no word for it.
+        Without bounds at infinity and what is off: an agent of an older version has no such fields.
         """
         numbers = {
             key: plain(value) if np.ndim(value) == 0 and not isinstance(value, (str, tuple)) else list(value)
             for key, value in vars(self.agent).items()
         }
-        finite = {key: value for key, value in numbers.items() if value not in (-math.inf, math.inf)}
+        finite = {k: v for k, v in numbers.items() if v not in (-math.inf, math.inf) and (k, v) not in OFF}
         return {
             "name": self.name,
             "agent": {"class": type(self.agent).__name__, **finite},
             "sampler": asdict(self.sampler),
-            "view": asdict(self.view),
+            "view": {name: value for name, value in asdict(self.view).items() if value is not None},
             "seed": self.seed,
             **({} if self.data is None else {"data": {"name": self.data.name, "fingerprint": self.data.fingerprint}}),
         }
@@ -151,16 +162,13 @@ def make_runs(
     """
     kind = AGENTS[algorithm]
     _check_settings(algorithm, settings)
-    data = dataset if isinstance(dataset, Trajectories) else load(dataset)
+    data = agent_data(kind, load(dataset))
     samplers = [samplers] if isinstance(samplers, (str, Sampler)) else samplers
     betas = [betas] if isinstance(betas, (int, float)) else betas
     betas = betas if kind.has("beta") else [1.0]
     if isinstance(seeds, int):
         raise UsageError(f"seeds is {seeds}; expected several numbers: [{seeds}], or range({seeds}) for that many")
     seeds = list(seeds)
-    for beta in betas:
-        if beta is not None and not 0.0 <= beta <= 1.0:
-            raise UsageError(f"beta is {beta}; expected a number from 0 to 1")
     chosen_view = View(**paper_view(algorithm, data.name)) if view is None else view
     if top is not None:
         chosen_view = replace(chosen_view, top=top)
@@ -183,18 +191,24 @@ def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
     for name in settings:
         if name not in fields:
             raise unknown_name(f"setting of {algorithm}", name, fields)
-    if any(size < 1 for size in settings.get("hidden", ())):
-        raise UsageError(f"hidden is {tuple(settings['hidden'])}; expected sizes of at least 1")
-    low, high = settings.get("target_low", -math.inf), settings.get("target_high", math.inf)
-    if not low < high:
-        raise UsageError(f"target_low is {low:g} and target_high {high:g}; expected the low one to be less")
+
+
+def agent_data(kind: type[Agent[Any]], data: Trajectories) -> Trajectories:
+    """The data with one-hot actions, where an agent takes those and the data has whole numbers."""
+    if not kind.discrete or (data.actions.ndim == 2 and data.actions.shape[1] > 1):
+        return data
+    numbers = data.actions.reshape(data.rows)
+    if not (np.issubdtype(numbers.dtype, np.integer) or (numbers == np.round(numbers)).all()) or numbers.min() < 0:
+        raise UsageError(f"actions of {kind.__name__} are whole numbers from 0 on, or one-hot; here: {numbers[:5]}")
+    return replace(data, actions=np.eye(int(numbers.max()) + 1, dtype=np.float32)[numbers.astype(np.int64)])
 
 
 def _width(what: str, array: Any) -> int:
     if array.ndim != 2:
         raise UsageError(
             f"each {what} has shape {array.shape[1:]}; agents take vectors: "
-            f"give the {what}s the shape ({len(array):,}, numbers), one-hot where they are discrete"
+            f"give the {what}s the shape ({len(array):,}, numbers); "
+            "where actions are discrete, choose dqn, discrete_iql or discrete_bc"
         )
     return int(array.shape[1])
 
@@ -203,7 +217,7 @@ def usual_settings(algorithm: str, dataset: str | None, steps: int) -> dict[str,
     """What a run on a data set has where nobody sets anything: the agent's fields, and the view of the data."""
     kind = AGENTS[algorithm]
     defaults = {field.name: field.default for field in dataclass_fields(kind) if field.default is not MISSING}
-    view = {"top": View.top, **paper_view(algorithm, dataset)}
+    view = {"top": View.top, "action_bounds": None, **paper_view(algorithm, dataset)}
     return {**defaults, **kind.defaults(steps), **paper_settings(algorithm, dataset), **view}
 
 
@@ -217,7 +231,8 @@ def engine_run(spec: RunSpec, data: Trajectories) -> Run:
     }
     view = {name: settings.pop(name) for name in VIEW if name in settings}
     bounded = settings.pop("bounded", False)
-    sampler = Sampler(spec.sampler, spec.rank_exponent, spec.reuse, spec.stagger)
+    sampling: dict[str, Any] = {name: settings.pop(name) for name in SAMPLING if name in settings}
+    sampler = Sampler(spec.sampler, spec.rank_exponent, spec.reuse, spec.stagger, **sampling)
     (run,) = make_runs(data, spec.algorithm, samplers=[sampler], betas=[spec.beta], seeds=[spec.seed], **settings)
     run = replace(run, view=replace(run.view, **view))
     return bound_targets([run], data)[0] if bounded else run
@@ -230,13 +245,13 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
 
     data: what `rewind.load` takes
     """
-    data = data if isinstance(data, Trajectories) else load(data)
+    data = load(data)
     ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
     result = []
     for run in runs:
         agent, source = run.agent, data_of(run, data)
         if agent.bounds is None:
-            able = " and ".join(name for name, kind in AGENTS.items() if kind.has(LOW, HIGH))
+            able = ", ".join(name for name, kind in AGENTS.items() if kind.has(LOW, HIGH))
             raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of {able} can")
         key = (id(source), run.view, plain(agent.discount))
         if key not in ranges:
@@ -258,4 +273,6 @@ def possible_q(data: Trajectories, agent: Agent[Any]) -> tuple[float, float]:
     """
     if agent.discount is None or plain(agent.discount) >= 1.0 or agent.entropy_bonus:
         return -np.inf, np.inf
-    return target_bounds(data.rewards, plain(agent.discount))
+    discount = plain(agent.discount)
+    low, high = target_bounds(data.rewards, discount)
+    return low - discount * plain(agent.largest_penalty) / (1 - discount), high

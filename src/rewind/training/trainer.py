@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from rewind.data import Trajectories, load
+from rewind.checked_log import METRICS, Mark, Record, read_log
+from rewind.data import load
 from rewind.errors import RewindError, UsageError
-from rewind.progress import steps_bar
-from rewind.training.checkpoint import read_latest, write_checkpoint
+from rewind.progress import say, steps_bar
+from rewind.signals import stop_signals
+from rewind.training.checkpoint import make_room, read_latest, write_checkpoint
 from rewind.training.determinism import make_deterministic
 from rewind.training.engine import Outcome, check_fused, device_kind, made_with, to_host
 from rewind.training.evaluations import Evaluate, GroupEvaluator, as_evaluator
 from rewind.training.group import Group, check_runs, groups_of
 from rewind.training.journal import LOOK, Journal
-from rewind.training.log import Record, TensorBoard, WeightsAndBiases
+from rewind.training.log import TensorBoard, WeightsAndBiases
 from rewind.training.options import CannotResume, Options, Stopped, Trained, combined
 from rewind.training.planner import Planned
-from rewind.training.session import check_options, find_device, group_folder, prepare_folder, stop_signals
+from rewind.training.session import check_options, find_device, group_folder, prepare_folder
 from rewind.training.spec import Run
 
 
@@ -44,16 +46,16 @@ def train(
     evaluate: a function of a group and a step that returns figures, one number per run each; or a `GroupEvaluator`
     settings: fields of `Options`
     """
-    trainer = Trainer(dataset, runs, evaluate, combined(options, settings))
-    trainer.train()
-    return trainer.finish()
+    with closing(Trainer(dataset, runs, evaluate, combined(options, settings))) as trainer:
+        trainer.train()
+        return trainer.finish()
 
 
 class Trainer:
     """All runs, one group of them after another: blocks, evaluations, metrics, checkpoints.
 
     `train` goes to the last update of the last group, whose evaluations may still be under way then. `finish` waits for
-    them; or take what there is, and poll the `journal`.
+    them; or take what there is, and poll the `journal`. Until `close` no other trainer can use the folder.
     """
 
     group: Group  # that is trained now, or was trained last
@@ -72,14 +74,15 @@ class Trainer:
         self.runs, self.evaluator = list(runs), as_evaluator(evaluate)
         self._signals: list[int] = []
         self._trained: dict[int, Trained] = {}  # runs of groups that are finished
+        self._lock = ExitStack()
         with self._at_work():
             if options.fused:
                 check_fused()
-            self.data = dataset if isinstance(dataset, Trajectories) else load(dataset)
+            self.data = load(dataset)
             check_runs(self.data, self.runs, options)
             check_options(options)
             if options.out is not None:
-                prepare_folder(options.out, self._config(), self._about(), options.resume)
+                self._lock = prepare_folder(options.out, self._config(), self._about(), options.resume)
 
     def train(self) -> None:
         """All groups, each to its end, but for the evaluations of the last one."""
@@ -101,6 +104,10 @@ class Trainer:
         self.group.planner.close()
         self.journal.close()
 
+    def close(self) -> None:
+        """Leave the folder to others."""
+        self._lock.close()
+
     @property
     def alive(self) -> list[bool]:
         """Of each run of the last group: whether its numbers have stayed finite."""
@@ -109,7 +116,7 @@ class Trainer:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        with jax.default_device(find_device(self.options.device)), stop_signals(self._signals):
+        with jax.default_device(find_device(self.options.device)), stop_signals(self._signals) as self._signals:
             yield
 
     def _config(self) -> dict[str, Any]:
@@ -151,7 +158,8 @@ class Trainer:
             if options.resume:
                 self._resume(folder)
         names = {number: self.runs[number].name for number in numbers}
-        self.journal = Journal(names, self.evaluator, folder, group.step, options.on_evaluation)
+        due = [step for step in self.evaluation_steps if step <= group.step]
+        self.journal = Journal(names, self.evaluator, folder, group.step, options.on_evaluation, due)
         if folder is not None and options.tensorboard:
             self.journal.sinks.append(TensorBoard(folder, names, group.step))
         if folder is not None and options.wandb is not None:
@@ -161,13 +169,14 @@ class Trainer:
         self._warned = {(record["run"], problem) for record in before for problem in group.problems(record)}
 
     def _resume(self, folder: Path) -> None:
-        content, damaged = read_latest(folder)
-        for problem in damaged:
-            print(f"rewind: {problem}; set aside, using the one before", file=sys.stderr)
+        log = read_log(folder / METRICS, self.group.numbers)
+        content, damaged = read_latest(folder, lambda content: log.lacks(Mark(*content.get("log", ()))))
         if content is None:
             if damaged:
-                raise CannotResume(f"no checkpoint in {folder} is whole; remove the folder to start anew")
+                raise CannotResume(f"no checkpoint can be used: {damaged[0]}; restore it, or remove {folder.parent}")
             return
+        for problem in damaged:
+            say(f"rewind: {problem}; set aside, using the one before", sys.stderr)
         self.group.load_state(content["group"])
         if self.group.step > self.options.steps:
             raise CannotResume(f"{folder} is at step {self.group.step:,} already; expected that many steps or more")
@@ -179,6 +188,8 @@ class Trainer:
         label = f"{type(group.runs[0].agent).__name__}, {len(group.runs)} run{'s' if len(group.runs) > 1 else ''}"
         bar = self._bar = steps_bar(label, total, group.step, self.options.progress)
         try:
+            if self._signals:  # it came before training began
+                raise Stopped(f"stopped at step {group.step:,} of {total:,}" + self._where())
             while group.step < total:
                 planned, outcome = group.advance(self._next_stop())
                 unlogged.append((group.step, planned, outcome))
@@ -224,8 +235,8 @@ class Trainer:
         policies = to_host(group.policies())
         for at, (number, alive) in enumerate(zip(group.numbers, self.alive, strict=True)):
             policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
-            normaliser, records = group.sources[at].normaliser, journal.records[number]
-            self._trained[number] = Trained(self.runs[number], policy, normaliser, alive, records)
+            (_, normaliser, actions, _), records = group.sources[at], journal.records[number]
+            self._trained[number] = Trained(self.runs[number], policy, normaliser, alive, records, actions)
 
     def _next_stop(self) -> int:
         """The next step at which something other than training happens; blocks end there."""
@@ -271,15 +282,17 @@ class Trainer:
         """A checkpoint that cannot be written stops nothing, unless all that is left would be the checkpoint."""
         if self.folder is None or not self._unsaved:
             return
-        try:
-            write_checkpoint(self.folder, self.group.step, {"group": self.group.state()})
+        folder, step, state = self.folder, self.group.step, self.group.state()
+        try:  # never a checkpoint ahead of its log
+            make_room(folder, lambda: write_checkpoint(folder, step, {"log": self.journal.sync(), "group": state}))
         except OSError as error:
-            message = f"the checkpoint at step {self.group.step:,} could not be written to {self.folder}: {error}"
+            message = f"the checkpoint at step {step:,} could not be written to {folder}: {error.strerror}"
             if must:
                 raise RewindError(f"{message}; make room and resume from the one before") from error
-            print(f"rewind: {message}; training continues", file=sys.stderr)
+            say(f"rewind: {message}; training continues", sys.stderr)
+        else:
+            self._unsaved = False
         self._saved_at = time.monotonic()
-        self._unsaved = False
 
     def _where(self) -> str:
         return f"; everything is in {self.folder}, resume=True or --resume continues" if self.folder else ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.cli.arguments import Positional
-from rewind.errors import require
+from rewind.errors import require, unknown_name
 from rewind.table import table
 
 
@@ -116,3 +116,32 @@ class BehaviourWalker:
         print(table(rows))
         if self.json is not None:
             write_json(self.json, {"episodes": self.episodes, "seed": self.seed, "mazes": rows})
+
+
+@dataclass(frozen=True)
+class BehaviourLikeness:
+    """Measure how like D4RL's the AntMaze -v1 sets are: play their walkers, on all cores. Resumes where it stopped."""
+
+    sets: Positional[tuple[str, ...]] = ()
+    """umaze, umaze-diverse, medium-play, medium-diverse, large-play, large-diverse. Default: all."""
+    out: Path = Path("docs/data_cards/likeness.json")
+    """File for the figures, which `rewind data cards` reads. What was played is kept beside it, in likeness.chunks."""
+    rows: int = 1_000_000
+    """Rows of each set with episodes that stop at their own goal."""
+    ending_rows: int = 400_000
+    """Rows of each set with episodes that never stop, to count what each ending would give."""
+    threads: int | None = None
+    """Number of processes. Default: one for each core."""
+
+    def run(self) -> None:
+        require("mujoco", "envs")
+        from rewind.processes import available_cores
+        from rewind_lab.behaviour.likeness import KINDS
+        from rewind_lab.behaviour.measuring import measure_likeness
+
+        unknown = [kind for kind in self.sets if kind not in KINDS]
+        if unknown:
+            raise unknown_name("set", unknown[0], KINDS)
+        sizes = {"rows": self.rows, "ending_rows": self.ending_rows}
+        measure_likeness(self.out, self.sets or KINDS, **sizes, threads=self.threads or available_cores())
+        print(f"wrote {self.out}; see them with: rewind data cards --check")

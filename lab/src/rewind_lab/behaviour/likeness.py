@@ -11,23 +11,17 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.data.published import published
+from rewind.envs.ant_model import uprightness
 from rewind.envs.antmaze import REACHED, draw_goal
 from rewind.envs.mazes import find_maze
-from rewind.rebuilt.ant import uprightness
 from rewind.rebuilt.collect import Episodes
+from rewind.rebuilt.summary import SATURATED
+from rewind.report.likeness import OWN_GOAL, THIRD
 
-SATURATED = 0.999
-
-# D4RL's walker on a faithful port, stopped at its own goal; as measured by the founders.
-PUBLISHED: dict[str, dict[str, float]] = {
-    "umaze": {"reached": 0.75, "steps": 226, "back": 0.19, "saturated": 0.33, "fragments": 10154},
-    "umaze-diverse": {"reached": 0.93, "steps": 72, "back": 0.14, "saturated": 0.33, "fragments": 1154},
-    "medium-play": {"reached": 0.65, "steps": 334, "back": 0.29, "saturated": 0.31, "fragments": 10695},
-    "medium-diverse": {"reached": 0.76, "steps": 225, "back": 0.23, "saturated": 0.31, "fragments": 2924},
-    "large-play": {"reached": 0.62, "steps": 296, "back": 0.26, "saturated": 0.32, "fragments": 13458},
-    "large-diverse": {"reached": 0.62, "steps": 267, "back": 0.29, "saturated": 0.32, "fragments": 7141},
-}
-TOLERANCE = {"reached": 0.08, "back": 1 / 3, "saturated": 1 / 3}  # the last two of the published value
+KINDS = ("umaze", "umaze-diverse", "medium-play", "medium-diverse", "large-play", "large-diverse")
+PUBLISHED = {kind: published(f"antmaze-{kind}-v0").walker for kind in KINDS}
+BY_EPISODE, BY_ROW = ("reached", "ended_on_back"), ("back", "saturated", "action_std")
 
 
 def walker_sums(played: Episodes) -> dict[str, float]:
@@ -65,9 +59,20 @@ def walker_figures(sums: Mapping[str, float]) -> dict[str, float]:
 
 def distance(kind: str, figures: Mapping[str, float]) -> dict[str, float]:
     """How far a set's figures are from the published ones, as signed shares of what is tolerated: 1 is the limit."""
-    published = PUBLISHED[kind]
-    away = {"reached": (figures["reached"] - published["reached"]) / TOLERANCE["reached"]}
-    return away | {n: (figures[n] / published[n] - 1.0) / TOLERANCE[n] for n in ("back", "saturated")}
+    theirs = PUBLISHED[kind]
+    away = {"reached": (figures["reached"] - theirs["reached"]) / OWN_GOAL}
+    return away | {name: (figures[name] / theirs[name] - 1.0) / THIRD for name in ("back", "saturated")}
+
+
+def mixed(walkers: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The figures of walkers that give the same number of rows each, and so more or fewer episodes."""
+    episodes = np.array([figures["episodes_per_million"] for figures in walkers])
+    reached = episodes * [figures["reached"] for figures in walkers]
+    means = {name: np.average([w[name] for w in walkers], weights=episodes) for name in BY_EPISODE}
+    means |= {name: np.mean([w[name] for w in walkers]) for name in BY_ROW}
+    means["steps"] = np.average([w["steps"] for w in walkers], weights=reached) if reached.any() else 0.0
+    counted = {name: sum(w[name] for w in walkers) for name in ("rows", "episodes")}
+    return counted | {"episodes_per_million": float(episodes.mean())} | {n: float(mean) for n, mean in means.items()}
 
 
 def evaluation_goals(kind: str, count: int, seed: int = 0) -> Array:
@@ -112,3 +117,27 @@ def fragments_per_million(sums: Mapping[str, Any]) -> Array:
     pieces = rewarded + np.asarray(sums["episodes"])[:, None] - ended
     per_million: Array = 1e6 * pieces / np.asarray(sums["rows"])[:, None]
     return per_million
+
+
+def ending_table(dwells: Sequence[int | None], walkers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What each ending gives, per million rows, of walkers that give the same number of rows each.
+
+    walkers: what `fragment_sums` counted; its first goal is the set's own
+    """
+    sums = [{name: np.asarray(values) for name, values in walker.items()} for walker in walkers]
+    pieces = np.mean([fragments_per_million(walker) for walker in sums], axis=0)  # (dwells, goals)
+    rewarded = np.mean([walker["rewarded"] / walker["rows"][:, None] for walker in sums], axis=0)
+    episodes = np.stack([1e6 * walker["episodes"] / walker["rows"] for walker in sums])  # (walkers, dwells)
+    met = np.sum([1e6 * walker["met"] / walker["rows"][:, None] for walker in sums], axis=0) / episodes.sum(0)[:, None]
+    return [
+        {
+            "dwell": dwell,
+            "rows": int(sum(walker["rows"][at] for walker in sums)),
+            "episodes_per_million": round(float(episodes[:, at].mean())),
+            "fragments": round(float(pieces[at, 0])),
+            "rewarded_rows": round(float(rewarded[at, 0]), 5),
+            "met": round(float(met[at, 0]), 4),
+            "fragments_of_other_goals": [round(float(f(pieces[at, 1:]))) for f in (np.min, np.mean, np.max)],
+        }
+        for at, dwell in enumerate(dwells)
+    ]

@@ -21,16 +21,17 @@ import jax
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.checked_log import Record
 from rewind.envs.make import FAST, make
 from rewind.envs.vector import ArrayEnv
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.files import read_json, read_npz, whole_file, write_json
 from rewind.progress import steps_bar
 from rewind.rebuilt.ant import AntWalk, Walk
+from rewind.signals import stop_signals
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
-from rewind.training.log import JsonLines, Record
+from rewind.training.log import JsonLines
 from rewind.training.options import Stopped
-from rewind.training.session import stop_signals
 from rewind_lab.behaviour.sac import SAC, Learners, draw, grown, pack
 
 PERIOD = 10_000  # steps per line of the curve
@@ -227,7 +228,7 @@ class Online:
         plan, learners = self.plan, self.learners
         begun = saved = time.monotonic()
         bar = steps_bar(f"{plan.task}, {len(plan.seeds)} runs", plan.steps, self.step)
-        curve = JsonLines(self.out, self.step, len(plan.seeds) * len(plan.walks), "curve.jsonl")
+        curve = JsonLines(self.out, self.step, range(len(plan.seeds) * len(plan.walks)), name="curve.jsonl")
         actors = learners.actors()
         metrics: dict[str, Any] = {}
         with closing(bar), closing(curve), stop_signals() as stop:

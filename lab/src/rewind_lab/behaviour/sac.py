@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rewind.agents.agent import Transitions, shape
 from rewind.agents.edac import EDAC
 from rewind.agents.networks import MLP, Array, value
+from rewind.training.engine import seed_key
 
 Host = NDArray[Any]
 
@@ -21,8 +22,8 @@ Host = NDArray[Any]
 class SAC(EDAC):
     """EDAC with N = 2 and eta = 0, without computing the diversity term."""
 
-    hidden: tuple[int, ...] = shape((256, 256))
-    ensemble: int = shape(2)
+    hidden: tuple[int, ...] = shape((256, 256), low=1)
+    ensemble: int = shape(2, low=1)
 
     def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, tuple[Array, Array]]:
         q = value(critics, batch.observations, batch.actions)
@@ -100,7 +101,7 @@ class Learners:
         self.agent, self.new = agent, new
         width = 2 * agent.observation_size + agent.action_size + 2
         capacity += -capacity % new
-        keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
+        keys = jnp.stack([seed_key(seed) for seed in seeds])
         self.state = jax.jit(jax.vmap(partial(agent.init, batch_size=batch_size)))(keys)
         self.rings = jax.jit(jax.vmap(lambda _: make_ring(capacity, width)))(keys)
         self.keys = jax.jit(jax.vmap(lambda key: jax.random.fold_in(key, 1)))(keys)

@@ -51,7 +51,7 @@ def walk(arguments: list[str]) -> list[Step]:
         path = Path(folder) / "x.hdf5"
         _write_data(path)
         train = ["train", "--dataset", str(path), "--out", str(path.with_suffix("")), *TRAINING, *arguments]
-        command = [sys.executable, "-m", "rewind_lab.house.walk", *train]
+        command = [sys.executable, "-P", "-m", "rewind_lab.house.walk", *train]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode or WALK not in done.stdout:
         raise RewindError(f"the training failed before its first update: {done.stderr.strip()}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from rewind.errors import DataError
 from rewind.evaluation.rows import Row, read_jsonl, write_jsonl
 from rewind.files import only_one
-from rewind_lab.paper.index import index_of, write_index
+from rewind_lab.paper.index import write_index
 from rewind_lab.paper.results import group_files, read_rows, unique, write_parquet
 
 
@@ -38,8 +38,8 @@ def _fold(folder: Path, change: Callable[[list[Row]], list[Row]]) -> list[Row]:
     with only_one(folder / "results.parquet"):
         folded = group_files(folder)
         rows = unique(change(read_rows(folder)))
+        write_index(folder, rows)  # before the table: rows are checked against it, and may be more
         write_parquet(folder, rows)
-        write_index(folder, index_of(rows))
         for done in folded:
             done.unlink(missing_ok=True)
     return rows

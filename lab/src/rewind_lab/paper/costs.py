@@ -19,6 +19,7 @@ ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (lab/results/
 # Of an evaluation: steps of an episode at most, and microseconds of one core for a step (`rewind bench envs`, two cores
 # that were busy; Adroit and others are not measured).
 EPISODES = {"mujoco": (1000, 90.0), "antmaze": (1000, 500.0), "adroit": (200, 300.0), "other": (400, 5.0)}
+EPISODES["ogbench"] = (200, 3000.0)  # cube-single
 POLICY_CALL = 0.0005  # seconds, for all runs at once
 CORES = 16  # of the machine with that GPU
 

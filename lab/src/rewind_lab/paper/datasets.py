@@ -32,8 +32,12 @@ def _of_suite(suite: str) -> list[str]:
 
 
 def rebuilt(known: Entry) -> str | None:
-    """The rebuilt set of the same name; None where the nearest one has another."""
-    return known.rebuilt if known_entry(known.rebuilt) is known else None
+    """The rebuilt set of the same name that the paper's tables were run on, -v0; None where the nearest has another.
+
+    Adroit's cloned sets were rebuilt only after those runs: no table has them.
+    """
+    name = f"{known.rebuilt.rpartition('-v')[0]}-v0"
+    return name if known_entry(name) is known and "-cloned-" not in name else None
 
 
 def hyper_parameters() -> list[dict[str, object]]:

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from rewind.agents.settings import required_beta
-from rewind.data.catalogue import known_entry
+from rewind.data.ogbench import suite_of
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.run_spec import RunSpec, canonical
 from rewind_lab.paper.datasets import Data, data_names
 from rewind_lab.paper.priorities import PRIORITIES
 from rewind_lab.paper.published import SUITES
 
-ALGORITHMS = ("td3_bc", "iql", "edac", "bc")
+ALGORITHMS = ("td3_bc", "iql", "edac", "rebrac", "bc")
 SAMPLERS = ("baseline", "tr", *PRIORITIES)
+EVIDENCE = Path(__file__).with_name("evidence.toml")  # what is trained on the -v1 data sets
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,10 @@ class Definitions:
         tables = {table.name: list(self._runs(table, choice)) for table in self.chosen(choice.tables)}
         every = [spec for specs in tables.values() for spec in specs]
         if choice.datasets is not None:
-            place = {name: at for at, name in enumerate(self._datasets(choice, {spec.dataset for spec in every}))}
+            place = {
+                name: at
+                for at, name in enumerate(self._datasets(choice, list(dict.fromkeys(spec.dataset for spec in every))))
+            }
             for name, specs in tables.items():
                 tables[name] = sorted((s for s in specs if s.dataset in place), key=lambda s: place[s.dataset])
         if choice.algorithms is not None:
@@ -109,12 +113,13 @@ class Definitions:
             tables = {name: [spec for spec in specs if spec.algorithm in keep] for name, specs in tables.items()}
         return tables
 
-    def _datasets(self, choice: RunChoice, there: set[str]) -> list[str]:
+    def _datasets(self, choice: RunChoice, there: Sequence[str]) -> list[str]:
         """The names that the choice means, each of which some table must want."""
         found: list[str] = []
         where = f"known: those of `rewind data list` that a chosen table wants, and {', '.join(SUITES)}"
         for name in choice.datasets or ():
-            meant = [name] if name in there else [each for each in data_names([name], choice.data) if each in there]
+            meant = [each for each in data_names([name], choice.data) if each in there]
+            meant += [each for each in there if name == suite_of(each)]
             if not meant:
                 raise unknown_name("data set", name, {*there, *SUITES}, where=where)
             found += meant
@@ -141,9 +146,8 @@ class Definitions:
             product(part.algorithms, samplers, part.betas, part.reuse, part.rank_exponents, part.stagger, part.blocks)
         )
         for dataset in data_names(part.datasets, choice.data):
-            known = known_entry(dataset)
             common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
-            for seed in self._seeds(part, choice, "other" if known is None else known.suite):
+            for seed in self._seeds(part, choice, common.suite):
                 for (algorithm, sampler, beta, reuse, exponent, stagger, block), values in product(
                     variants, product(*settings.values())
                 ):

@@ -1,7 +1,6 @@
 """What a runner must know of earlier results: which runs are done, and what their groups took."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from rewind.errors import DataError
 from rewind.evaluation.rows import Row, kernels_of, read_jsonl
 from rewind.files import write_json
-from rewind_lab.paper.results import group_files, read_rows
+from rewind_lab.paper.results import INDEX, group_files, read_index_file, read_rows
 
 
 @dataclass(frozen=True)
@@ -63,12 +62,12 @@ def index_of(rows: Iterable[Row]) -> Index:
 
 def read_index(folder: Path) -> Index:
     """Of everything in a folder of results. Works without pyarrow where `collect` has left finished.json."""
-    path = folder / "finished.json"
+    path = folder / INDEX
     if not path.exists():
         return index_of(read_rows(folder))
     new = index_of(row for each in group_files(folder) for row in read_jsonl(each))
     try:
-        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved = read_index_file(folder)
         groups = {name: FinishedGroup(group=name, **_as_now(group)) for name, group in saved["groups"].items()}
         return Index(new.runs | saved["runs"], new.groups | groups)
     except (ValueError, KeyError, TypeError) as error:
@@ -83,7 +82,8 @@ def _as_now(group: dict[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in group.items() if name not in ("dataset", "data_fingerprint")} | {"data": data}
 
 
-def write_index(folder: Path, index: Index) -> None:
+def write_index(folder: Path, rows: Sequence[Row]) -> None:
+    index = index_of(rows)
     groups = {name: {key: value for key, value in asdict(each).items() if key != "group"}
               for name, each in index.groups.items()}  # fmt: skip
-    write_json(folder / "finished.json", {"runs": index.runs, "groups": groups})
+    write_json(folder / INDEX, {"runs": index.runs, "groups": groups, "rows": len(rows)})

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from rewind.run_spec import RunSpec
 from rewind.training import Options, Run, Trainer, engine_run
 from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
+from rewind.training.journal import Journal
 from rewind.training.options import CannotResume
 from rewind.training.session import find_device, group_folder
 from rewind_lab.paper.clock import Clock, Deadline
@@ -122,14 +123,15 @@ def train_group(
         "versions": json.dumps(made_with(options.fused), sort_keys=True),
     }  # all that results need of it, but for its evaluations
     if not trainer.journal.unkept:
-        _note(folder, outcome)
+        _note(folder, outcome, trainer.journal)
+    trainer.close()
     return TrainedGroup(specs, outcome, trainer.journal, trainer.group.waited / clock.here)
 
 
-def _note(folder: Path, outcome: Mapping[str, Any]) -> None:
+def _note(folder: Path, outcome: Mapping[str, Any], journal: Journal) -> None:
     """From now on the evaluations that are kept in the folder are all that is left to do, here or anywhere."""
     try:
-        write_json(folder / TRAINED, outcome)
+        write_json(folder / TRAINED, {**outcome, "log": journal.sync()})
     except OSError as error:  # a full disk; whoever stops now loses what came after the last checkpoint
         say(f"rewind: {folder / TRAINED} cannot be written: {error}")
         return
@@ -140,15 +142,21 @@ def _note(folder: Path, outcome: Mapping[str, Any]) -> None:
 def _train(data: Trajectories, runs: list[Run], clock: Clock, folder: Path, options: Options) -> Trainer:
     """Continue what is in the folder. What cannot be resumed, since data or code have changed, starts anew."""
     try:
-        trainer = Trainer(data, runs, clock, options)
-        trainer.train()
+        return _trained(data, runs, clock, options)
     except CannotResume as error:
         print(f"rewind: {error}; this group starts anew", flush=True)
         for path in folder.iterdir():
             if path.name not in KEPT:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        trainer = Trainer(data, runs, clock, replace(options, resume=False))
+        return _trained(data, runs, clock, replace(options, resume=False))
+
+
+def _trained(data: Trajectories, runs: list[Run], clock: Clock, options: Options) -> Trainer:
+    """To the last update; the folder stays its own until it is closed."""
+    with ExitStack() as stack:
+        trainer = stack.enter_context(closing(Trainer(data, runs, clock, options)))
         trainer.train()
+        stack.pop_all()
     return trainer
 
 

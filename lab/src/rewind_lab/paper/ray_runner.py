@@ -5,18 +5,19 @@ resumes from the checkpoint where it is on the same machine.
 """
 
 import json
+import os
 import shutil
 import socket
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from traceback import format_exception_only
 from typing import Any
 
-from rewind.errors import RewindError, UsageError, require
+from rewind.errors import RewindError, UsageError, one_line, require
 from rewind.progress import say
 from rewind.run_spec import RunSpec, digest, from_record, group_name
 from rewind.training import Stopped
@@ -66,18 +67,19 @@ class RayRunner(Runner):
         finally:
             self._abandon()
 
+    @property
+    def waiting(self) -> list[RunSpec]:
+        away = {spec for group in self.flying.values() for spec in group}
+        return [spec for spec in self.left if spec not in away]
+
+    def _all_there(self, group: SpecGroup) -> bool:
+        """Workers look for themselves."""
+        return True
+
     def _send(self, train: Any, slots: int) -> bool:
         """Fill the free slots; whether anything was sent."""
         sent = False
-        while len(self.flying) < slots and not self.deadline.passed:
-            away = {spec for group in self.flying.values() for spec in group}
-            left = [spec for spec in self.left if spec not in away]
-            group = self.begun_group(left)
-            if not left or self.started >= self.options.groups or self.too_late(group or left[:1]):
-                break
-            group = group or self.new_group(left)
-            if not group:
-                break
+        while len(self.flying) < slots and not self.deadline.passed and (group := self._next()):
             self.announce(group)
             write_work(work_folder(self.out, group), group)
             self.flying[train.remote(self._request(group))] = group
@@ -86,7 +88,7 @@ class RayRunner(Runner):
 
     def _request(self, group: SpecGroup) -> str:
         """A worker's folder is named after the results it works for, so that a retry finds what is left of it."""
-        folder = work_folder(Path("rewind-paper") / digest([str(self.out.resolve())]), group)
+        folder = work_folder(Path(digest([str(self.out.resolve())])), group)
         end = time.time() + self.deadline.left if self.deadline.left < float("inf") else None
         content = {"runs": [spec.record() for spec in group], "folder": str(folder), "end": end}
         return json.dumps({**content, "options": {**asdict(self.job(group)), "progress": False}})
@@ -97,7 +99,7 @@ class RayRunner(Runner):
             answer = json.loads(ray.get(ready))
         except ray.exceptions.RayTaskError as error:  # an exception there; it ends the group, not the others
             say(f"{_named(group)}:\n{error}")  # with the worker's traceback
-            answer = {"error": format_exception_only(error.cause)[-1].splitlines()[0]}
+            answer = {"error": f"{type(error.cause).__name__}: {one_line(error.cause)}"}
         except ray.exceptions.RayError as error:
             answer = {"error": f"its worker failed {RETRIES + 1} times: {str(error).splitlines()[0]}"}
         if "rows" in answer:
@@ -120,7 +122,7 @@ def train_there(request: str) -> str:
     """On a worker: a group, from JSON to JSON."""
     content = json.loads(request)
     specs = [from_record(record) for record in content["runs"]]
-    folder = Path(tempfile.gettempdir()) / content["folder"]
+    folder = scratch_folder() / content["folder"]
     deadline = Deadline() if content["end"] is None else Deadline(content["end"] - time.time())
     refused = {} if is_trained(folder) else check_datasets(datasets_of(specs))
     if refused:
@@ -139,6 +141,16 @@ def train_there(request: str) -> str:
     return json.dumps({"rows": trained.rows()})
 
 
+def scratch_folder() -> Path:
+    """Where workers of this user keep their groups, and nobody else can put or read anything."""
+    folder = Path(tempfile.gettempdir()) / f"rewind-paper-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
+        raise UsageError(f"{folder} is not a folder of this user alone: remove it, or set TMPDIR to another place")
+    return folder
+
+
 def _knock(address: str) -> None:
     """Where nobody answers, Ray itself would try for minutes."""
     host, _, port = address.rpartition("/")[2].rpartition(":")
@@ -149,7 +161,7 @@ def _knock(address: str) -> None:
 @contextmanager
 def cluster(address: str) -> Iterator[Any]:
     """A connection to a cluster."""
-    ray = require("ray", "ray")
+    ray = require("ray", "ray", "rewind-lab")
     try:
         _knock(address)
         ray.init(address=address, include_dashboard=False if address == "local" else None, log_to_driver=False)

@@ -16,8 +16,9 @@ from typing import Any
 
 from rewind.errors import DataError, require
 from rewind.evaluation.rows import COLUMNS, Row, checked_row, read_jsonl
-from rewind.files import whole_file
+from rewind.files import read_json, whole_file
 
+INDEX = "finished.json"
 ORDER = ("dataset", "algorithm", "sampler", "beta", "settings", "steps", "seed", "run", "step")
 
 
@@ -25,7 +26,32 @@ def read_rows(folder: str | Path) -> list[Row]:
     """All rows of a folder of results, in a fixed order."""
     folder = Path(folder)
     rows = [row for path in group_files(folder) for row in read_jsonl(path)]
-    return unique([*_read_parquet(folder / "results.parquet"), *rows])
+    rows = unique([*_read_parquet(folder / "results.parquet"), *rows])
+    if (folder / INDEX).exists() and (folder / "results.parquet").exists():
+        _check_against_index(folder, rows)
+    return rows
+
+
+def _check_against_index(folder: Path, rows: Sequence[Row]) -> None:
+    """All that the index counts must be there. It is written before the rows are folded, so that there may be more."""
+    try:
+        index = read_index_file(folder)
+    except DataError:  # `read_index` reports it, `collect` writes it again
+        return
+    missing, expected = index["runs"].keys() - {row["run"] for row in rows}, index.get("rows", 0)
+    if missing or len(rows) < expected:
+        raise DataError(
+            f"{folder / 'results.parquet'} is not whole: {len(missing):,} of {len(index['runs']):,} runs in {INDEX} "
+            f"are missing; {len(rows):,} rows, expected {expected:,}: restore it from a copy"
+        )
+
+
+def read_index_file(folder: Path) -> dict[str, Any]:
+    """What `collect` has written of results.parquet."""
+    index = read_json(folder / INDEX)
+    if not isinstance(index, dict) or not isinstance(index.get("runs"), dict) or "groups" not in index:
+        raise DataError("no runs and groups")
+    return index
 
 
 def group_files(folder: Path) -> list[Path]:
@@ -46,17 +72,17 @@ def unique(rows: Iterable[Row]) -> list[Row]:
 
 def write_parquet(folder: Path, rows: Sequence[Row]) -> Path:
     """Replace results.parquet, and see that it reads back as it was meant."""
-    parquet = require("pyarrow.parquet", "paper")
+    parquet = require("pyarrow.parquet", "", "rewind-lab")
     path = folder / "results.parquet"
     with whole_file(path) as temporary:
-        parquet.write_table(_arrow(rows), temporary, compression="zstd")
+        parquet.write_table(_arrow(rows), temporary, compression="zstd", write_page_checksum=True)
         if _read_parquet(temporary) != list(rows):
             raise DataError(f"{path} does not read back as it was written; it stays as it was")
     return path
 
 
 def _arrow(rows: Sequence[Row]) -> Any:
-    pyarrow = require("pyarrow", "paper")
+    pyarrow = require("pyarrow", "", "rewind-lab")
     kinds: dict[Any, Any] = {
         str: pyarrow.string(),
         float: pyarrow.float64(),
@@ -71,9 +97,9 @@ def _arrow(rows: Sequence[Row]) -> Any:
 def _read_parquet(path: Path) -> list[Row]:
     if not path.exists():
         return []
-    parquet = require("pyarrow.parquet", "paper")
+    parquet = require("pyarrow.parquet", "", "rewind-lab")
     try:
-        rows: list[Row] = parquet.read_table(path).to_pylist()
+        rows: list[Row] = parquet.read_table(path, page_checksum_verification=True).to_pylist()
     except (OSError, ValueError) as error:  # what pyarrow raises for a file that is none of its own
         raise DataError(f"{path} cannot be read: {error}") from error
     return [checked_row(row, path) for row in rows]

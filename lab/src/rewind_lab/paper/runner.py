@@ -160,6 +160,11 @@ class Runner:
         there = {*self.index.runs, *self.failed, *(spec.run for group in self.behind for spec in group.specs)}
         return [spec for spec in self.wanted if spec.run not in there and spec.dataset not in self.refused]
 
+    @property
+    def waiting(self) -> list[RunSpec]:
+        """Those of the runs left that nobody works on."""
+        return self.left
+
     def finish(self, group: SpecGroup, rows: Sequence[Row]) -> None:
         """Keep the results of a group; only then is it over."""
         write_jsonl(self.out / "groups" / f"{group_name(group)}.jsonl", rows)
@@ -182,7 +187,7 @@ class Runner:
         """What was begun, or the next group on data that can be had, as large as the time allows."""
         if self.taken and (self.deadline.passed or self.deadline.left <= 0):
             return []
-        while left := self.left:
+        while left := self.waiting:
             group = self.begun_group(left)
             if self._is_trained(group):
                 return group

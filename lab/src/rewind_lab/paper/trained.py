@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rewind.checked_log import METRICS, Mark, read_log
 from rewind.errors import DataError
 from rewind.evaluation.rows import Row, group_rows
 from rewind.run_spec import RunSpec
@@ -50,6 +51,9 @@ def trained_elsewhere(
 
     folder: with the group's metrics, and the evaluations
     """
+    lacks = read_log(folder / METRICS, range(len(specs))).lacks(Mark(*outcome.get("log", ())))
+    if lacks:
+        raise DataError(f"{lacks}: copy the files from where the group was trained, or remove {folder.parent}")
     journal = Journal({number: spec.run for number, spec in enumerate(specs)}, evaluator, folder, float("inf"))
     missing = {*outcome["evaluations"]} - journal.evaluated - {step for step, _ in kept_in(folder)}
     if missing or not all(journal.records.values()):

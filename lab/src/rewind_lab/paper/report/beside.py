@@ -1,5 +1,7 @@
 """Scores on rebuilt data beside those the paper has on D4RL's: a Markdown page for the docs."""
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from rewind.arrays import Array
@@ -7,8 +9,9 @@ from rewind.data.catalogue import known_entry
 from rewind.data.published import published as published_data
 from rewind.errors import DataError
 from rewind.files import read_json
+from rewind.report.likeness import CLONED
 from rewind.report.methods import ALGORITHMS, LABELS, Method
-from rewind.report.runs import Protocol
+from rewind.report.runs import FinishedRun, Protocol
 from rewind.statistics import deviation
 from rewind_lab.paper.definitions import RunChoice, load_definitions
 from rewind_lab.paper.published import Printed
@@ -16,34 +19,40 @@ from rewind_lab.paper.report.comparisons import printed
 from rewind_lab.paper.report.methods import method_of
 from rewind_lab.paper.report.results import PaperResults
 
+FAR = {"antmaze": 15.0, "mujoco": 10.0}  # points
+
 HEAD = """# Rebuilt data, tried
 
 TD3+BC and IQL on [rebuilt sets](rebuilt_data.md), by the paper's protocol: one million steps, the mean of five
 evaluations of 10 episodes at 996k, 997k ... 1,000k steps, then mean and standard deviation over seeds, and each seed's
 score. Beside it, **on D4RL's own data**, what the paper reports, and what the algorithms' own papers do ("original", as
 the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose score stands
-first.
+first. "apart": ours less the original; far, if it is more than 15 points on AntMaze or 10 on MuJoCo.
 
-Written by `rewind paper beside`, from `lab/results/paper`{devices}.
+Written by `rewind paper beside`, from `{folder}`{devices}.
 
-| rebuilt set | data's score: D4RL, ours | agent | sampler | original | paper | ours | seeds |
-|---|---|---|---|---|---|---|---|
+| rebuilt set | data's score: D4RL, ours | agent | sampler | original | paper | ours | seeds | apart |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
-def beside(results: PaperResults, behaviour: dict[str, float], table: str = "rebuilt") -> str:
+def beside(
+    results: PaperResults, behaviour: dict[str, float], table: str = "rebuilt", definitions: Path | None = None,
+    folder: Path = Path("lab/results/paper"),
+) -> str:  # fmt: skip
     """The page: every variant of a table of the definitions, whether it was run or not.
 
     behaviour: the mean score of rebuilt sets, by name
+    definitions: a file of definitions, None for the paper's
     """
     if different := results.protocol.against(Protocol()):
         raise DataError(f"no run here is by the paper's protocol, which this page is about; they have {different}")
-    definitions = load_definitions()
-    specs = definitions.wanted(RunChoice([table], "rewind"))[table]
+    specs = load_definitions(definitions).wanted(RunChoice([table], "rewind"))[table]
     wanted = dict.fromkeys((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in specs)
     lines = [_line(results, behaviour, *variant) for variant in sorted(wanted, key=lambda one: one[0])]
     devices = sorted({run.row["device"] for run in results.runs})
-    return HEAD.format(devices=f", trained on: {', '.join(devices)}" if devices else "") + "\n".join(lines) + "\n"
+    trained = f", trained on: {', '.join(devices)}" if devices else ""
+    return HEAD.format(devices=trained, folder=folder.as_posix()) + "\n".join(lines) + "\n"
 
 
 def _line(results: PaperResults, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:
@@ -66,6 +75,7 @@ def _line(results: PaperResults, behaviour: dict[str, float], dataset: str, algo
         _cell(paper),
         _scores(scores),
         str(len(scores)),
+        _apart(scores, original, theirs.suite),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -74,6 +84,13 @@ def _cell(number: Printed | None) -> str:
     if number is None:
         return "-"
     return f"{number.mean:.1f}" + ("" if number.std is None else f" ± {number.std:.1f}")
+
+
+def _apart(scores: Array, original: Printed | None, suite: str) -> str:
+    if original is None or not len(scores):
+        return "-"
+    difference = float(scores.mean()) - original.mean
+    return f"{difference:+.1f}" + (", far" if abs(difference) > FAR.get(suite, 10.0) else "")
 
 
 def _number(value: float | None) -> str:
@@ -94,3 +111,17 @@ def behaviour_scores(cards: Path) -> dict[str, float]:
         return {}
     figures = read_json(cards)
     return {name: own["behaviour_score"] for name, own in figures.items() if own.get("behaviour_score") is not None}
+
+
+def cloned_scores(runs: Iterable[FinishedRun]) -> dict[str, dict[str, dict[str, float]]]:
+    """By data set and kind of behaviour cloning, mean scores and numbers of seeds."""
+    kinds = {"{}": CLONED[0], '{"top": 0.1}': CLONED[1]}
+    found: dict[str, dict[str, list[float]]] = {}
+    for run in runs:
+        kind = kinds.get(json.dumps(json.loads(run.row["settings"])))
+        if kind is not None and (run.algorithm, run.row["sampler"]) == ("bc", "baseline"):
+            found.setdefault(run.dataset, {}).setdefault(kind, []).append(run.score)
+    return {
+        name: {kind: {"score": sum(scores) / len(scores), "seeds": len(scores)} for kind, scores in own.items()}
+        for name, own in sorted(found.items())
+    }

@@ -1,15 +1,15 @@
-"""`rewind paper report` and `rewind paper beside`: pages from a folder of results."""
+"""`rewind paper report`, `beside` and `cloned`: pages, and figures of the data cards, from a folder of results."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.cli.arguments import Positional
 from rewind.errors import DataError, UsageError
-from rewind.files import whole_file
+from rewind.files import whole_file, write_json
 from rewind.report.output import write_document
 from rewind.report.runs import runs_of
 from rewind_lab.paper.datasets import Data
-from rewind_lab.paper.report.beside import behaviour_scores, beside
+from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.cost import read_costs
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
@@ -59,9 +59,31 @@ class PaperBeside:
     """Figures of the data cards."""
     out: Path = Path("docs/rebuilt_scores.md")
     """The page."""
+    table: str = "rebuilt"
+    """The table of the definitions that says which runs."""
+    definitions: Path | None = None
+    """A file like the package's definitions.toml instead of it."""
 
     def run(self) -> None:
-        page = beside(PaperResults(runs_of(read_rows(self.results)), "rewind"), behaviour_scores(self.cards))
+        results = PaperResults(runs_of(read_rows(self.results)), "rewind")
+        page = beside(results, behaviour_scores(self.cards), self.table, self.definitions, self.results)
         with whole_file(self.out) as temporary:
             temporary.write_text(page, encoding="utf-8")
         print(f"wrote {self.out}")
+
+
+@dataclass
+class PaperCloned:
+    """Write scores of behaviour cloning for the data cards, which show them beside published ones."""
+
+    results: Path = Path("lab/results/evidence")
+    """Folder of results, of `rewind paper run --definitions lab/src/rewind_lab/paper/evidence.toml --tables cloned`."""
+    out: Path = Path("docs/data_cards/cloned.json")
+    """The file; then: rewind data cards --pages-only."""
+
+    def run(self) -> None:
+        scores = cloned_scores(runs_of(read_rows(self.results)))
+        if not scores:
+            raise DataError(f"no runs of behaviour cloning in {self.results}")
+        write_json(self.out, scores)
+        print(f"wrote {self.out}: {len(scores)} data sets")

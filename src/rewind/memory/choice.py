@@ -1,0 +1,61 @@
+"""What suits which data: by the paper's summary table (priority "paper"), or by our own runs (priority "auto")."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from rewind.data import Trajectories
+
+SPARSE_SHARE = 0.95  # rewards are sparse when at least this share of them equals the most frequent value
+PAPER = {"sparse": "avg_reward", "dense": "lower_uqm_unc"}
+RULES = ("paper", "auto")
+
+
+@cache
+def recommended() -> Mapping[str, Any]:
+    """The table of what our runs recommend, by "sparse" and "dense"."""
+    return tomllib.loads((resources.files("rewind.memory") / "recommended.toml").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for a data set, and the numbers behind it."""
+
+    priority: str
+    label: str  # "sparse" or "dense"
+    share: float  # of the rewards that equal the most frequent value
+    value: float  # that value
+    because: str
+    rule: str = "paper"  # or "auto"
+
+    def __str__(self) -> str:
+        chosen = f"priority '{self.rule}' chose '{self.priority}'"
+        if self.rule == "paper":
+            return f"{chosen}, as the paper advises: {self.because}"
+        evidence, caution = recommended()[self.label]["evidence"]["priority"], recommended()["provisional"]
+        then = "'auto' followed the paper before, which 'paper' does now"
+        return f"{chosen}: {self.because}; {evidence}. Provisional: {caution}. {then}"
+
+
+def choose(data: Trajectories, label: str | None = None, rule: str = "paper") -> Choice:
+    """The priority for a data set.
+
+    label: "sparse" or "dense" where it is known from elsewhere; otherwise the rewards decide
+    rule: "paper": quality (average reward) on sparse rewards, lower uncertainty (UQM) on dense ones; "auto": what our
+        runs recommend
+    """
+    values, counts = np.unique(data.rewards, return_counts=True)
+    share, value = float(counts.max() / counts.sum()), float(values[counts.argmax()])
+    measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({len(values):,} different values)"
+    if label is None:
+        label = "sparse" if share >= SPARSE_SHARE else "dense"
+        because = f"{measured}, so rewards are {label} (sparse from {SPARSE_SHARE:.0%})"
+    else:
+        because = f"the catalogue calls {data.name} {label}; {measured}"
+    priority = PAPER[label] if rule == "paper" else recommended()[label]["priority"]
+    return Choice(priority, label, share, value, because, rule)
