@@ -1,17 +1,10 @@
 """The lab's commands: `rewind paper`, `bench`, `behaviour` and `house`. Found through entry points."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import make_dataclass
+from typing import Annotated, Any, Union
 
 from rewind.cli.arguments import subcommand
-from rewind_lab.behaviour.commands import (
-    BehaviourCurves,
-    BehaviourLikeness,
-    BehaviourList,
-    BehaviourShip,
-    BehaviourTrain,
-    BehaviourWalker,
-)
+from rewind_lab.behaviour import commands as behaviour
 from rewind_lab.bench.determinism import BenchDeterminism
 from rewind_lab.bench.envs import BenchEnvs
 from rewind_lab.bench.evaluation import BenchEvaluation
@@ -23,73 +16,33 @@ from rewind_lab.paper import commands as paper
 from rewind_lab.paper.report.commands import PaperBeside, PaperCloned, PaperReport
 
 
-@dataclass
-class Behaviour:
-    """Policies that data sets are made with: train them, choose them, look at them."""
-
-    command: (
-        Annotated[BehaviourList, subcommand("list")]
-        | Annotated[BehaviourTrain, subcommand("train")]
-        | Annotated[BehaviourShip, subcommand("ship")]
-        | Annotated[BehaviourCurves, subcommand("curves")]
-        | Annotated[BehaviourWalker, subcommand("walker")]
-        | Annotated[BehaviourLikeness, subcommand("likeness")]
-    )
-
-    def run(self) -> None:
-        self.command.run()
+def _command(name: str, help: str, *kinds: type) -> Any:
+    """A command whose subcommands are these classes: `PaperRun` is `rewind paper run`."""
+    subcommands = tuple(Annotated[kind, subcommand(kind.__name__.removeprefix(name).lower())] for kind in kinds)
+    namespace = {"__doc__": help, "run": lambda self: self.command.run()}
+    return make_dataclass(name, [("command", Union[subcommands])], namespace=namespace)  # noqa: UP007  made here
 
 
-@dataclass
-class Bench:
-    """Benchmarks: costs as ratios, measured side by side in one run."""
-
-    command: (
-        Annotated[BenchMemory, subcommand("memory")]
-        | Annotated[BenchPeers, subcommand("peers")]
-        | Annotated[BenchTrain, subcommand("train")]
-        | Annotated[BenchDeterminism, subcommand("determinism")]
-        | Annotated[BenchEnvs, subcommand("envs")]
-        | Annotated[BenchEvaluation, subcommand("evaluation")]
-    )
-
-    def run(self) -> None:
-        self.command.run()
-
-
-@dataclass
-class House:
-    """The code itself: rooms and floors, the walk of a transition, lines."""
-
-    command: (
-        Annotated[HouseDraw, subcommand("draw")]
-        | Annotated[HouseWalk, subcommand("walk")]
-        | Annotated[HouseLines, subcommand("lines")]
-    )
-
-    def run(self) -> None:
-        self.command.run()
-
-
-@dataclass
-class Paper:
-    """The paper, rerun: its tables as data, a runner that survives, one table of results."""
-
-    command: (
-        Annotated[paper.PaperRun, subcommand("run")]
-        | Annotated[paper.PaperFinish, subcommand("finish")]
-        | Annotated[paper.PaperStatus, subcommand("status")]
-        | Annotated[paper.PaperCollect, subcommand("collect")]
-        | Annotated[paper.PaperAside, subcommand("aside")]
-        | Annotated[paper.PaperList, subcommand("list")]
-        | Annotated[paper.PaperSettings, subcommand("settings")]
-        | Annotated[PaperReport, subcommand("report")]
-        | Annotated[PaperBeside, subcommand("beside")]
-        | Annotated[PaperCloned, subcommand("cloned")]
-    )
-
-    def run(self) -> None:
-        self.command.run()
-
-
+Behaviour = _command(
+    "Behaviour",
+    "Policies that data sets are made with: train them, choose them, look at them.",
+    *(behaviour.BehaviourList, behaviour.BehaviourTrain, behaviour.BehaviourShip),
+    *(behaviour.BehaviourCurves, behaviour.BehaviourWalker, behaviour.BehaviourLikeness),
+)
+Bench = _command(
+    "Bench",
+    "Benchmarks: costs as ratios, measured side by side in one run.",
+    *(BenchMemory, BenchPeers, BenchTrain, BenchDeterminism, BenchEnvs, BenchEvaluation),
+)
+House = _command(
+    "House",
+    "The code itself: rooms and floors, the walk of a transition, lines.",
+    *(HouseDraw, HouseWalk, HouseLines),
+)
+Paper = _command(
+    "Paper",
+    "The paper, rerun: its tables as data, a runner that survives, one table of results.",
+    *(paper.PaperRun, paper.PaperFinish, paper.PaperStatus, paper.PaperCollect, paper.PaperAside),
+    *(paper.PaperList, paper.PaperSettings, PaperReport, PaperBeside, PaperCloned),
+)
 COMMANDS = {"paper": Paper, "bench": Bench, "behaviour": Behaviour, "house": House}
