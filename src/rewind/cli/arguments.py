@@ -1,7 +1,8 @@
 """The argument parser, for the commands of this room and of other packages."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from dataclasses import make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from rewind.errors import RewindError, require
 
@@ -15,9 +16,16 @@ else:
         sys.exit(f"rewind: {error}")
     Positional = tyro.conf.Positional
 
-__all__ = ["Positional", "alias", "parse", "subcommand", "tyro"]
+__all__ = ["Positional", "alias", "command", "parse", "subcommand", "tyro"]
 
 subcommand = tyro.conf.subcommand
+
+
+def command(name: str, help: str, *kinds: type) -> Any:
+    """A command whose subcommands are these classes: `DataList` is `rewind data list`."""
+    subcommands = tuple(Annotated[kind, subcommand(kind.__name__.removeprefix(name).lower())] for kind in kinds)
+    namespace = {"__doc__": help, "run": lambda self: self.command.run()}
+    return make_dataclass(name, [("command", Union[subcommands])], namespace=namespace)  # noqa: UP007  made here
 
 
 def alias(name: str) -> Any:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from rewind.agents.settings import agent_tables, paper_beta, paper_row, paper_settings
-from rewind.cli.arguments import Positional, subcommand, tyro
+from rewind.cli.arguments import Positional, command, tyro
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
 from rewind.data.ogbench import suite_of
 from rewind.data.originals import cache_folder, get, verify
-from rewind.errors import DataError, UsageError, unknown_name
+from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.rebuilt.orders import find_built
 from rewind.rebuilt.recipes import Recipe, find_recipe, later_version, recipes
@@ -137,48 +137,9 @@ class DataBuild:
             write_json(self.json, figures)
 
 
-@dataclass
-class DataCards:
-    """Write a page for each rebuilt data set, beside D4RL's published figures. Builds missing data sets.
-
-    With --check: print how like D4RL's the -v1 sets are, and fail if a figure is outside its limits. Builds nothing.
-    """
-
-    names: Positional[tuple[str, ...]] = ()
-    """The data sets, for example rewind/hopper-medium-v0. Default: all."""
-    out: Path = Path("docs/data_cards")
-    """Folder for the pages, their pictures and cards.json."""
-    check: bool = False
-    """Write nothing: check the -v1 sets."""
-    pages_only: bool = False
-    """Write the pages again from the figures in the folder; no data is read or built."""
-
-    def run(self) -> None:
-        from rewind.report.cards import check_cards, write_cards  # imports Numba
-
-        if self.check:
-            if failed := check_cards(self.names, self.out):
-                raise DataError(f"{failed} figures of -v1 data sets are outside their limits or not measured")
-            print("all figures of the -v1 data sets are within their limits, or no ending matches them")
-            return
-        for path in write_cards(self.names, self.out, not self.pages_only):
-            print(f"wrote {path}")
-
-
-@dataclass
-class Data:
-    """List, download and build data sets."""
-
-    command: (
-        Annotated[DataList, subcommand("list")]
-        | Annotated[DataInfo, subcommand("info")]
-        | Annotated[DataGet, subcommand("get")]
-        | Annotated[DataBuild, subcommand("build")]
-        | Annotated[DataCards, subcommand("cards")]
-    )
-
-    def run(self) -> None:
-        self.command.run()
+HELP = "List, download and build data sets."
+COMMANDS = (DataList, DataInfo, DataGet, DataBuild)
+Data = command("Data", HELP, *COMMANDS)
 
 
 def _here(known: Entry) -> bool:

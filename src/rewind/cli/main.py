@@ -38,18 +38,19 @@ OWN: Mapping[str, Any] = {
     "mazes": Mazes,
 }
 RENAMED = {"--priority-alpha": "--rank-exponent"}  # options of the first edition
-LAB = ("paper", "bench", "behaviour", "house")  # commands of rewind-lab
+LAB = ("paper", "bench", "behaviour", "house", "data cards")  # commands of rewind-lab
 
 
 def find_commands(asked: str | None) -> dict[str, Any]:
     """Rewind's commands, and those of other packages where one of them is asked for, or the list of all.
 
-    A package whose command cannot be imported breaks nobody else's.
+    The lab replaces `data` by one with more subcommands. A package whose command cannot be imported breaks nobody
+    else's.
     """
     commands = dict(OWN)
-    if asked in OWN:
-        return commands
     for point in entry_points(group=GROUP):
+        if asked in OWN and point.name != asked:
+            continue
         try:
             commands[point.name] = point.load()
         except Exception as error:  # whatever somebody's module raises
@@ -98,10 +99,11 @@ def _chosen(arguments: list[str], commands: Mapping[str, Any] | None) -> Any:
     asked = arguments[0] if arguments else None
     if commands is None:
         commands = find_commands(asked)
-    if asked in LAB and asked not in commands:
-        raise MissingExtra(
-            f"`rewind {asked}` is part of the lab, which is not installed: {install_command('rewind-lab')}"
-        )
+    for name in LAB:
+        if name in (asked, " ".join(arguments[:2])) and commands.get(str(asked)) in (None, Data):
+            raise MissingExtra(
+                f"`rewind {name}` is part of the lab, which is not installed: {install_command('rewind-lab')}"
+            )
     for option in arguments:
         if (name := option.partition("=")[0]) in RENAMED:
             raise UsageError(f"{name} is now {RENAMED[name]}")

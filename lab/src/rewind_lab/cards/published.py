@@ -57,4 +57,4 @@ def published(name: str) -> Published:
 
 @cache
 def _figures() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(resources.files("rewind.data").joinpath("published.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(resources.files("rewind_lab.cards").joinpath("published.toml").read_text(encoding="utf-8"))
