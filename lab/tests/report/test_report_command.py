@@ -18,7 +18,7 @@ from rewind.evaluation.rows import write_jsonl
 from rewind.report.document import Cell, Document, Line, Section, Table
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
-from rewind_lab.paper.collect import collect
+from rewind_lab.paper.results import collect
 
 from .synthetic import rows
 

@@ -114,9 +114,8 @@ class PaperRun(Chosen):
     def _show(self) -> None:
         from rewind_lab.paper.clock import parse_duration
         from rewind_lab.paper.cost_table import cost_done
-        from rewind_lab.paper.costs import CostEstimate
-        from rewind_lab.paper.index import read_index
-        from rewind_lab.paper.packing import pack
+        from rewind_lab.paper.costs import CostEstimate, pack
+        from rewind_lab.paper.results import read_index
         from rewind_lab.paper.status import plan_text
 
         definitions, wanted = self.read()
@@ -193,7 +192,7 @@ class PaperCollect:
     """Instead write what has not been folded yet to this one file."""
 
     def run(self) -> None:
-        from rewind_lab.paper.collect import collect, gather
+        from rewind_lab.paper.results import collect, gather
 
         if self.jsonl is not None and self.add:
             raise UsageError("--jsonl takes rows out of the folder and --add puts some in: one at a time")
@@ -213,7 +212,7 @@ class PaperAside(Chosen):
 
     def run(self) -> None:
         from rewind.evaluation.rows import kernels_of
-        from rewind_lab.paper.collect import set_aside
+        from rewind_lab.paper.results import set_aside
 
         runs = {spec.run for spec in in_order(self.read()[1])}
         moved = set_aside(self.out, self.to, lambda row: row["run"] in runs and self.kernels in (None, kernels_of(row)))

@@ -25,7 +25,7 @@ from rewind.training.journal import Journal
 from rewind.training.options import CannotResume
 from rewind.training.session import find_device, group_folder
 from rewind_lab.paper.clock import Clock, Deadline
-from rewind_lab.paper.packing import datasets_of
+from rewind_lab.paper.costs import datasets_of
 from rewind_lab.paper.trained import TrainedGroup, trained_elsewhere
 from rewind_lab.paper.work import TRAINED, is_trained, read_work, write_work
 
