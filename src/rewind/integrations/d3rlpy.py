@@ -62,7 +62,6 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
         self._last: ReplayMiniBatch | None = None
 
     def sample_transition_batch(self, batch_size: int) -> ReplayMiniBatch:
-        """The memory's next batch."""
         batch = self.memory.sample(batch_size)
         self._last = ReplayMiniBatch(
             observations=batch.observations.astype(np.float32, copy=False),
@@ -128,7 +127,6 @@ def use_weighted_target(algo: Any, beta: float, low: float | None = None, high: 
 
 
 def from_dataset(data: Any) -> Trajectories:
-    """Trajectories from a d3rlpy dataset."""
     if not isinstance(data.transition_picker, dataset.BasicTransitionPicker):
         raise DataError(
             f"the dataset picks transitions by {type(data.transition_picker).__name__}; "

@@ -96,7 +96,6 @@ class FinishedRun:
 
 
 def runs_of(rows: Iterable[Row]) -> list[FinishedRun]:
-    """The runs of a table of results, in its order."""
     return [_run(group) for group in by_run(rows).values()]
 
 
@@ -159,7 +158,6 @@ class Results:
         return name if isinstance(name, Method) else Method(name)
 
     def of(self, dataset: str, algorithm: str, name: str | Method) -> list[FinishedRun]:
-        """A method's runs."""
         method = self.method(dataset, algorithm, name)
         return [] if method is None else self._grouped.get((dataset, algorithm, method), [])
 

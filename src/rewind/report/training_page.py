@@ -20,7 +20,6 @@ CURVES = Section(
 
 
 def build(results: Results) -> Document:
-    """The document for runs that were evaluated."""
     sections = [Section("scores", "Scores", score_tables(results.runs)), CURVES]
     if any(fell(run) or diverged(run) for run in results.runs):
         sections.append(stability_section(results))

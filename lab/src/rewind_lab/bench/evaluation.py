@@ -111,7 +111,6 @@ def seconds(job: Callable[[], None]) -> float:
 
 
 def lengths(result: Evaluation) -> dict[str, float]:
-    """Lengths of the episodes of the last evaluation."""
     return {
         "mean": float(result.lengths.mean()),
         "shortest": int(result.lengths.min()),

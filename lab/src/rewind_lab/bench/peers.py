@@ -127,7 +127,6 @@ def versions(names: Any) -> dict[str, str]:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """Times, and the ratio of each peer's time to ours."""
     samples, updates = figures["sample_us"], figures["sample_and_update_us"]
     mine = [buffer.name for buffer in OURS]
     titles = ["", "sample us", *(f"/ {name.removeprefix('rewind ')}" for name in mine), "with update us", "/ ours"]

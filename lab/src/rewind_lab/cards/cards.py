@@ -87,7 +87,6 @@ def _stem(name: str) -> str:
 
 
 def card_figures(data: Trajectories) -> dict[str, Any]:
-    """All figures on the page of a data set."""
     spreads = {"length": data.lengths, "return": data.returns}
     if (scored := scores(data)) is not None and data.notes["made"]["recipe"]["maze"] is None:
         spreads["normalised score"] = scored
@@ -263,7 +262,6 @@ def _policy(one: dict[str, Any]) -> str:
 
 
 def contents(facts: CardFacts) -> str:
-    """The page with a table of all sets."""
     heads = ("data set", "transitions", "D4RL", "trajectories", "D4RL", "mean normalised return", "D4RL", "like D4RL's")
     rows: Rows = [heads]
     for name, figures in facts.cards.items():

@@ -87,7 +87,6 @@ def status_text(figures: Mapping[str, Any]) -> str:
 
 
 def plan_text(groups: Sequence[Sequence[RunSpec]], estimate: CostEstimate) -> str:
-    """The groups that would be trained, in order."""
     rows = [
         {
             "data sets": ", ".join(datasets_of(group)),
