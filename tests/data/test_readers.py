@@ -78,7 +78,7 @@ def test_a_file_is_read_like_its_columns(write, successors, dtype):
     for options in ({}, {"compression": "gzip", "chunks": True}):
         data = load(write(log, **options))
         assert_equal(data, from_d4rl(log))
-        assert data.notes == {"boundaries": "flags"}
+        assert data.notes == {"boundaries": "flags", "not_used": ["infos", "metadata"]}
 
 
 def test_rules_reach_the_file(write):
@@ -176,9 +176,9 @@ def test_names_that_lead_nowhere(tmp_path):
         load("hoper-medium-v2")
     with pytest.raises(DataError, match="is not a Minari data set"):
         load(tmp_path)
-    (tmp_path / "x.csv").write_text("1,2")
-    with pytest.raises(DataError, match=r"unknown kind of file '\.csv'.*a log of your own"):
-        load(tmp_path / "x.csv")
+    (tmp_path / "x.log").write_text("1,2")
+    with pytest.raises(DataError, match=r"unknown kind of file '\.log'.*known: .*\.csv.*docs/data.md, tables"):
+        load(tmp_path / "x.log")
     with pytest.raises(DataError, match="cannot read trajectories from int"):
         load(3)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rewind.cli.arguments import Positional
-from rewind.cli.table_options import TableOptions
+from rewind.cli.reader_options import ReaderOptions
 from rewind.data.boundaries import Boundaries
 from rewind.data.columns import write_map
 from rewind.data.load import load
@@ -17,8 +17,8 @@ class Inspect:
     """Show counts, lengths, returns, reward density, quality and problems of a data set."""
 
     dataset: Positional[str]
-    """A .csv, .parquet, .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind
-    data list)."""
+    """A .csv, .parquet, .hdf5 or .npz file, a Minari or LeRobot folder, a Minari id, or a catalogued or rebuilt data
+    set's name (rewind data list)."""
     boundaries: Boundaries | None = None
     """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
     merge_fragments: bool | None = None
@@ -31,14 +31,14 @@ class Inspect:
     """Also draw lengths, returns, and how similarly the metrics rank the trajectories."""
     write_map: Path | None = None
     """For a table: write which column is what to this file, for --map."""
-    table: TableOptions = field(default_factory=TableOptions)
+    reader: ReaderOptions = field(default_factory=ReaderOptions)
 
     def run(self) -> None:
         from rewind.report.inspection import inspect, text  # imports Numba, which the other commands do not need
 
         data = load(
             self.dataset, boundaries=self.boundaries, merge_fragments=self.merge_fragments, keys=self.keys,
-            **self.table.given(),
+            **self.reader.given(),
         )  # fmt: skip
         if self.write_map is not None and "columns" not in data.notes:
             raise UsageError(f"--write-map: {self.dataset} is not a table")
