@@ -99,7 +99,8 @@ def test_a_catalogued_file_is_read_by_its_own_rule(write, tmp_path, monkeypatch)
         data = load(source)
         assert data.name == known.name
         assert data.notes["boundaries"] == "flags+jump" and data.notes["merged_fragments"] > 0
-    assert load(known.name, boundaries="flags", merge_fragments=False).notes == {"boundaries": "flags"}
+    by_flags = load(known.name, boundaries="flags", merge_fragments=False)
+    assert by_flags.notes == {"boundaries": "flags", "not_used": ["infos", "metadata"]}
 
 
 def test_the_papers_choice_goes_by_the_label_of_a_catalogued_or_rebuilt_set(capsys):
