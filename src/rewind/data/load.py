@@ -19,7 +19,7 @@ from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, UsageError, unknown_name
 from rewind.registry import Registry
 
-RULE = ("boundaries", "merge_fragments")
+RULE = ("boundaries", "merge_fragments", "extras")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def load(
     boundaries: Boundaries | None = None,
     merge_fragments: bool | None = None,
     keys: Sequence[str] | None = None,
+    extras: Sequence[str] | None = None,
 ) -> Trajectories:
     """Trajectories from whatever holds them.
 
@@ -57,9 +58,10 @@ def load(
         package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
-    keys: for dict observations (Minari), the keys to put side by side, in this order
+    keys: for dict observations (Minari), the keys to put side by side, in this order; by default they stay dicts
+    extras: names of further columns to keep, such as costs: batches carry them
     """
-    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys}
+    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys, "extras": extras}
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(dataset, Trajectories):
         _check_options(options, ())
@@ -153,7 +155,9 @@ READERS: Registry[Reader] = Registry(
     "reader",
     "rewind.readers",
     {
-        "episode": Reader(lambda episode: from_episodes([episode]), reads=is_episode),
+        "episode": Reader(
+            lambda episode, **extras: from_episodes([episode], **extras), reads=is_episode, options=("extras",)
+        ),
         "ogbench": Reader(from_ogbench, reads=is_ogbench),
         "ogbench task": Reader(load_task, reads=is_task),
         "dict": Reader(from_d4rl, reads=lambda data: isinstance(data, Mapping), options=RULE),
@@ -176,6 +180,6 @@ READERS: Registry[Reader] = Registry(
 )
 # What takes anything comes last, after the readers of other packages.
 LAST = (
-    Reader(from_episodes, reads=lambda data: isinstance(data, Iterable) and not _is_name(data)),
+    Reader(from_episodes, reads=lambda data: isinstance(data, Iterable) and not _is_name(data), options=("extras",)),
     Reader(_minari_id, reads=_is_minari_id, options=("keys",)),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, named_parts, shown, side_by_side
 from rewind.data.catalogue import known_label
 from rewind.data.trajectories import Trajectories
 from rewind.memory.choice import RULES, choose
@@ -107,8 +107,8 @@ def inspect(data: Trajectories) -> Inspection:
         rows=data.rows,
         transitions=int(data.transitions.sum()),
         megabytes=data.nbytes / 1e6,
-        observations=f"{data.observations.dtype} {data.observations.shape[1:]}",
-        actions=f"{data.actions.dtype} {data.actions.shape[1:]}",
+        observations=shown(data.observations),
+        actions=shown(data.actions),
         notes=dict(data.notes),
         terminated=int(data.terminated.sum()),
         timeouts_with_successor=int((~data.terminated & data.final_known).sum()),
@@ -201,7 +201,7 @@ def _problems_of_arrays(data: Trajectories, values: dict[str, Array]) -> Iterato
     tied = [name for name, of in values.items() if len(data) > 1 and (of == of[0]).all()]
     if tied:
         yield "ties", f"every trajectory has the same {', '.join(tied)}: such a priority is uniform"
-    parts = {"observations": data.observations, "actions": data.actions}
+    parts = named_parts("observations", data.observations) | {"actions": data.actions}
     unsupported = [f"{name} of shape {array.shape[1:]}" for name, array in parts.items() if array.ndim != 2]
     if data.actions.dtype.kind != "f":
         unsupported.append("integer actions")
@@ -215,7 +215,7 @@ def _problems_of_arrays(data: Trajectories, values: dict[str, Array]) -> Iterato
             f"{data.actions.min():.3g} to {data.actions.max():.3g}: policies stay within the bounds of each column "
             "(--action-bounds chooses others); D4RL clips such actions",
         )
-    flat = data.observations.reshape(data.rows, -1)
+    flat = side_by_side(data.observations)
     constant = np.flatnonzero(flat.min(axis=0) == flat.max(axis=0))
     if constant.size and data.rows > 1:
         columns = ", ".join(map(str, constant[:8])) + (", ..." if len(constant) > 8 else "")
@@ -225,7 +225,7 @@ def _problems_of_arrays(data: Trajectories, values: dict[str, Array]) -> Iterato
             "divide by their standard deviation",
         )
     digests = [
-        hashlib.blake2b(episode["observations"].tobytes() + episode["actions"].tobytes(), digest_size=16).digest()
+        hashlib.blake2b(side_by_side(episode["observations"]).tobytes() + episode["actions"].tobytes()).digest()
         for episode in data.episodes()
     ]
     if copies := len(digests) - len(set(digests)):
