@@ -52,7 +52,7 @@ def policy_figures(log: LogView, name: str) -> dict[str, Any]:
 
 def _leaves(log: LogView, distances: Array) -> list[dict[str, Any]]:
     """The three quarters of the rows, by one column of the observations, where a policy is furthest from the log."""
-    parts = []
+    parts: list[dict[str, Any]] = []
     for column, values in enumerate(log.data.observations.T):
         low, high = np.quantile(values, QUARTERS)
         for side, limit, rows in (("below", low, values < low), ("above", high, values > high)):

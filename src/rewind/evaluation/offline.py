@@ -147,10 +147,10 @@ class LogView:
 
     def encoded(self, actions: Array) -> Array:
         if self.discrete:
-            return np.eye(self.actions, dtype=np.float32)[actions]
+            return np.asarray(np.eye(self.actions, dtype=np.float32)[actions])
         if actions.shape[1:] != self.logged.shape[1:]:
             raise UsageError(f"a policy gives {actions.shape[1]} numbers per action, the log {self.logged.shape[1]}")
-        return ((actions - self.middle) / self.half).astype(np.float32)
+        return np.asarray((actions - self.middle) / self.half, np.float32)
 
     def rows(self) -> LoggedRows:
         data = self.data
@@ -176,14 +176,14 @@ class LogView:
         )
 
     def log_prob(self, name: str) -> Array | None:
-        """(rows,) of the logged actions under a policy: 0 where it does the same, else -inf; None if it is continuous."""
+        """(rows,) of the logged actions under a policy: 0 where it does the same, else -inf; None if continuous."""
         return np.where(self.chosen[name] == self.logged, 0.0, -np.inf) if self.discrete else None
 
     def distances(self, name: str) -> Array:
         """(rows,) how far the policy is from what was done: root mean square over columns in half-ranges of the log's
         actions, so that 2 is from one end to the other; of discrete actions, 1 where it is another one."""
         if self.discrete:
-            return (self.chosen[name] != self.logged).astype(np.float64)
+            return np.asarray(self.chosen[name] != self.logged, np.float64)
         apart = (self.chosen[name] - self.logged) / self.half
         return np.asarray(np.sqrt(np.square(apart, dtype=np.float64).mean(1)))
 

@@ -13,8 +13,8 @@ from rewind.data.split import split
 from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.concerns import concerns_of, log_figures, policy_figures
 from rewind.evaluation.fqe import FitSettings
-from rewind.evaluation.offline import LOG, LogView, OfflineEvaluation, evaluate_offline
 from rewind.evaluation.importance import weighted_importance_sampling
+from rewind.evaluation.offline import LOG, LogView, OfflineEvaluation, evaluate_offline
 from rewind.files import file_digest, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
@@ -149,7 +149,7 @@ def offline_record(
             "monte_carlo": _plain(result.monte_carlo),
             "cut": result.cut,
             **log_figures(log),
-        },  # fmt: skip
+        },
         "policies": ranked,
     }
 
@@ -166,16 +166,15 @@ def offline_table(record: Mapping[str, Any]) -> str:
     """For a terminal."""
     lines = [_line(rank, policy) for rank, policy in enumerate(record["policies"], 1)]
     log = record["log"]
-    lines.append({"rank": "-", "policy": LOG, "value": number(log["estimate"][0]), "interval": _between(log["estimate"]),
-                  "against the log": "-", "interval ": "-", "distance": "-"})  # fmt: skip
+    own = {"name": LOG, "estimate": log["estimate"], "against_log": (), "distance": None}
+    lines.append(_line("-", own))
     tied = sum(policy["tied"] for policy in record["policies"])
     where = "held-out trajectories" if record["held_out"] else "trajectories, which the policies were trained on"
     cut = f"; a time-out cut {log['cut']:,} of them short" if log["cut"] else ""
     notes = [
         f"value: fitted Q evaluation at the start of {record['trajectories']:,} {where}, discount "
         f"{record['discount']:g}, [95% interval]",
-        f"mean discounted return of these trajectories: {number(log['monte_carlo'][0])} "
-        f"{_between(log['monte_carlo'])}{cut}",
+        f"mean discounted return of these trajectories: {told(log['monte_carlo'])}{cut}",
     ]
     if tied > 1:
         notes.append(f"the first cannot be told from {tied - 1} of the others: their paired intervals hold 0")
@@ -183,20 +182,22 @@ def offline_table(record: Mapping[str, Any]) -> str:
     return "\n".join([table(lines), *notes])
 
 
-def _line(rank: int, policy: Mapping[str, Any]) -> dict[str, Any]:
+def _line(rank: int | str, policy: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "rank": rank,
         "policy": policy["name"],
-        "value": number(policy["estimate"][0]),
-        "interval": _between(policy["estimate"]),
-        "against the log": number(policy["against_log"][0]),
-        "interval ": _between(policy["against_log"]),
-        "distance": number(policy["distance"]),
+        "value [95%]": told(policy["estimate"]),
+        "against the log [95%]": told(policy["against_log"]),
+        "distance": "-" if policy["distance"] is None else number(policy["distance"]),
     }
 
 
-def _between(estimate: Sequence[float]) -> str:
-    return "-" if estimate[1] is None else f"[{number(estimate[1])}, {number(estimate[2])}]"
+def told(estimate: Sequence[float | None]) -> str:
+    """A value and its interval."""
+    if not estimate or estimate[0] is None:
+        return "-"
+    value, *bounds = (None if bound is None else number(bound) for bound in estimate)
+    return f"{value}" if None in bounds else f"{value} [{', '.join(map(str, bounds))}]"
 
 
 def _plain(estimate: Estimate) -> list[float | None]:
