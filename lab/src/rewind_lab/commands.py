@@ -25,7 +25,10 @@ from rewind_lab.paper.report.commands import PaperBeside, PaperCloned, PaperRepo
 
 @dataclass
 class Behaviour:
-    """Policies that data sets are made with: train them, choose them, look at them."""
+    """Train, choose and measure the policies that data sets are made with.
+
+    Example: rewind behaviour list
+    """
 
     command: (
         Annotated[BehaviourList, subcommand("list")]
@@ -42,7 +45,10 @@ class Behaviour:
 
 @dataclass
 class Bench:
-    """Benchmarks: costs as ratios, measured side by side in one run."""
+    """Measure costs as ratios, side by side in one run.
+
+    Example: rewind bench memory
+    """
 
     command: (
         Annotated[BenchMemory, subcommand("memory")]
@@ -59,7 +65,10 @@ class Bench:
 
 @dataclass
 class House:
-    """The code itself: rooms and floors, the walk of a transition, lines."""
+    """Show the structure of the code: rooms, the path of a transition, lines.
+
+    Example: rewind house walk
+    """
 
     command: (
         Annotated[HouseDraw, subcommand("draw")]
@@ -73,7 +82,10 @@ class House:
 
 @dataclass
 class Paper:
-    """The paper, rerun: its tables as data, a runner that survives, one table of results."""
+    """Rerun the paper's tables, and report the results.
+
+    Example: rewind paper list
+    """
 
     command: (
         Annotated[paper.PaperRun, subcommand("run")]

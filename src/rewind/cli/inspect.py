@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rewind.cli.arguments import Positional
+from rewind.cli.arguments import Positional, Rare
 from rewind.data.boundaries import Boundaries
 from rewind.data.load import load
 from rewind.files import write_json
@@ -11,17 +11,20 @@ from rewind.files import write_json
 
 @dataclass
 class Inspect:
-    """Show counts, lengths, returns, reward density, quality and problems of a data set."""
+    """Show counts, lengths, returns, reward density and problems of a data set.
+
+    Example: rewind inspect log.npz --plot log.png
+    """
 
     dataset: Positional[str]
-    """An .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind data list)."""
-    boundaries: Boundaries | None = None
+    """A file (.hdf5, .npz), a Minari folder or id, or a name that `rewind data list` shows."""
+    boundaries: Rare[Boundaries | None] = None
     """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
-    merge_fragments: bool | None = None
+    merge_fragments: Rare[bool | None] = None
     """Join one-step successes to the trajectory before them. Default: the catalogue's rule, otherwise no."""
-    keys: tuple[str, ...] | None = None
+    keys: Rare[tuple[str, ...] | None] = None
     """For dict observations: the keys to concatenate, in this order."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write every figure to this file."""
     plot: Path | None = None
     """Also draw lengths, returns, and how similarly the metrics rank the trajectories."""
