@@ -57,7 +57,7 @@ class Chosen:
 class PaperRun(Chosen):
     """Train the next unfinished runs until all are done or the time is over. Call it again to continue.
 
-    Example: rewind paper run --tables table1 --budget 1h30m --dry-run
+    Example: rewind paper run --tables 1 --budget 1h30m --dry-run
     """
 
     budget: str | None = None
