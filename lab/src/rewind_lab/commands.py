@@ -15,23 +15,23 @@ from rewind_lab.paper.report.commands import PaperBeside, PaperCloned, PaperRepo
 
 Behaviour = command(
     "Behaviour",
-    "Policies that data sets are made with: train them, choose them, look at them.",
+    "Train, choose and measure the policies that data sets are made with.\n\nExample: rewind behaviour list",
     *(behaviour.BehaviourList, behaviour.BehaviourTrain, behaviour.BehaviourShip),
     *(behaviour.BehaviourCurves, behaviour.BehaviourWalker, behaviour.BehaviourLikeness),
 )
 Bench = command(
     "Bench",
-    "Benchmarks: costs as ratios, measured side by side in one run.",
+    "Measure costs as ratios, side by side in one run.\n\nExample: rewind bench memory",
     *(BenchMemory, BenchPeers, BenchTrain, BenchDeterminism, BenchEnvs, BenchEvaluation),
 )
 House = command(
     "House",
-    "The code itself: rooms and floors, the walk of a transition, lines.",
+    "Show the structure of the code: rooms, the path of a transition, lines.\n\nExample: rewind house walk",
     *(HouseDraw, HouseWalk, HouseLines),
 )
 Paper = command(
     "Paper",
-    "The paper, rerun: its tables as data, a runner that survives, one table of results.",
+    "Rerun the paper's tables, and report the results.\n\nExample: rewind paper list",
     *(paper.PaperRun, paper.PaperFinish, paper.PaperStatus, paper.PaperCollect, paper.PaperAside),
     *(paper.PaperList, paper.PaperSettings, PaperReport, PaperBeside, PaperCloned),
 )

@@ -13,6 +13,8 @@ class DataCards:
     """Write a page for each rebuilt data set, beside D4RL's published figures. Builds missing data sets.
 
     With --check: print how like D4RL's the -v1 sets are, and fail if a figure is outside its limits. Builds nothing.
+
+    Example: rewind data cards --check
     """
 
     names: Positional[tuple[str, ...]] = ()

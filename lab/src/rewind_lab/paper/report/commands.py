@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rewind.cli.arguments import Positional
+from rewind.cli.arguments import Positional, Rare
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file, write_json
 from rewind.report.output import write_document
@@ -18,20 +18,23 @@ from rewind_lab.paper.results import read_rows
 
 @dataclass
 class PaperReport:
-    """Write one HTML page, which needs nothing else: our numbers beside the paper's, and verdicts on its claims."""
+    """Write one HTML page, in a single file: our numbers beside the paper's, and verdicts on its claims.
+
+    Example: rewind paper report lab/results/paper --out report.html
+    """
 
     folder: Positional[Path] = Path("lab/results/paper")
     """Folder of results of `rewind paper run`."""
     out: Path | None = None
-    """The page; default: report.html in the folder."""
-    markdown: Path | None = None
+    """The page. Default: report.html in the folder."""
+    markdown: Rare[Path | None] = None
     """Also write the tables and verdicts as Markdown to this file."""
-    into: tuple[Path, ...] = ()
-    """Also write sections anew in these Markdown pages: `<!-- report: claims -->` ... `<!-- end of report -->`."""
+    into: Rare[tuple[Path, ...]] = ()
+    """Also update sections of these Markdown pages, between `<!-- report: claims -->` and `<!-- end of report -->`."""
     data: Data | None = None
-    """Which of the paper's data sets to compare: d4rl or rewind; default: those with the most runs."""
-    cost: tuple[Path, ...] = ()
-    """Figures of `rewind bench train --json` for table 5; default: the folder's cost.json."""
+    """The data sets to compare: d4rl or rewind. Default: those with the most runs."""
+    cost: Rare[tuple[Path, ...]] = ()
+    """Figures of `rewind bench train --json` for table 5. Default: the folder's cost.json."""
 
     def run(self) -> None:
         if not self.folder.is_dir():
@@ -51,18 +54,21 @@ class PaperReport:
 
 @dataclass
 class PaperBeside:
-    """Write scores on rebuilt data beside those on D4RL's as a Markdown page."""
+    """Write a Markdown page of scores on rebuilt data beside those on D4RL's.
+
+    Example: rewind paper beside --out docs/rebuilt_scores.md
+    """
 
     results: Path = Path("lab/results/paper")
     """Folder of results."""
-    cards: Path = Path("docs/data_cards/cards.json")
+    cards: Rare[Path] = Path("docs/data_cards/cards.json")
     """Figures of the data cards."""
     out: Path = Path("docs/rebuilt_scores.md")
     """The page."""
     table: str = "rebuilt"
-    """The table of the definitions that says which runs."""
-    definitions: Path | None = None
-    """A file like the package's definitions.toml instead of it."""
+    """The table of the definitions that lists the runs."""
+    definitions: Rare[Path | None] = None
+    """A file to use instead of the package's definitions.toml."""
 
     def run(self) -> None:
         results = PaperResults(runs_of(read_rows(self.results)), "rewind")
@@ -74,10 +80,13 @@ class PaperBeside:
 
 @dataclass
 class PaperCloned:
-    """Write scores of behaviour cloning for the data cards, which show them beside published ones."""
+    """Write scores of behaviour cloning, which the data cards show beside published ones.
+
+    Example: rewind paper cloned
+    """
 
     results: Path = Path("lab/results/evidence")
-    """Folder of results, of `rewind paper run --definitions lab/src/rewind_lab/paper/evidence.toml --tables cloned`."""
+    """Folder of results of `rewind paper run --definitions lab/src/rewind_lab/paper/evidence.toml --tables cloned`."""
     out: Path = Path("docs/data_cards/cloned.json")
     """The file; then: rewind data cards --pages-only."""
 
