@@ -65,8 +65,8 @@ def _outdated(record: Mapping[str, Any], folder: Path) -> str | None:
 def _ranking(record: Mapping[str, Any]) -> list[Block]:
     policies, log = record["policies"], record["log"]
     lines = [_line(rank, policy) for rank, policy in enumerate(policies, 1)]
-    own = [told(log["estimate"]), "", *[""] * 3, f"mean return {told(log['monte_carlo'])}"]
-    lines.append(Line(LOG, [Cell(text) for text in own], total=True))
+    earned = Cell(f"Mean discounted return of the log: {told(log['monte_carlo'])}")
+    lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 4, earned], total=True))
     ranked = Table("Policies, ranked by the log alone", COLUMNS, lines, DISTANCE, cards=True)
     data = Fold("The log that this rests on", [_data_table(record), *_action_table(record)])
     leaves = Fold("Where the policies leave the log most", [_leaves_table(policies)])
@@ -93,15 +93,20 @@ def verdict(record: Mapping[str, Any]) -> str:
 
 def _line(rank: int, policy: Mapping[str, Any]) -> Line:
     concerns = "; ".join(policy["concerns"]) or "nothing that we look for"
-    texts = [
-        told(policy["estimate"]),
-        told(policy["against_log"]),
-        "" if rank == 1 else told(policy["behind_best"]) + (" (tied)" if policy["tied"] else ""),
-        number(policy["distance"]),
-        f"{policy['outside']:.1%}",
-        concerns,
+    cells = [
+        _cell(policy["estimate"]),
+        _cell(policy["against_log"]),
+        Cell() if rank == 1 else _cell(policy["behind_best"], ", tied" if policy["tied"] else ""),
+        Cell(number(policy["distance"])),
+        Cell(f"{policy['outside']:.1%}"),
+        Cell(concerns),
     ]
-    return Line(f"{rank}. {policy['name']}", [Cell(text) for text in texts])
+    return Line(f"{rank}. {policy['name']}", cells)
+
+
+def _cell(estimate: Sequence[float], more: str = "") -> Cell:
+    value, low, high = map(number, estimate)
+    return Cell(value, f"[{low}, {high}]{more}")
 
 
 def _data_table(record: Mapping[str, Any]) -> Table:
