@@ -7,6 +7,7 @@ from rewind_lab.bench.envs import BenchEnvs
 from rewind_lab.bench.evaluation import BenchEvaluation
 from rewind_lab.bench.memory import BenchMemory
 from rewind_lab.bench.peers import BenchPeers
+from rewind_lab.bench.ranking import BenchRanking
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.cards.commands import Data
 from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
@@ -22,7 +23,7 @@ Behaviour = command(
 Bench = command(
     "Bench",
     "Measure costs as ratios, side by side in one run.\n\nExample: rewind bench memory",
-    *(BenchMemory, BenchPeers, BenchTrain, BenchDeterminism, BenchEnvs, BenchEvaluation),
+    *(BenchMemory, BenchPeers, BenchTrain, BenchDeterminism, BenchEnvs, BenchEvaluation, BenchRanking),
 )
 House = command(
     "House",

@@ -106,6 +106,9 @@ class EvaluationOptions:
     """Episodes per evaluation and run."""
     evaluation_seed: Rare[int] = 0
     """Seed of the simulator. Runs with the same seed are evaluated on the same episodes."""
+    fit_steps: Rare[int] = 5_000
+    """With --hold-out and without a simulator: updates of fitted Q evaluation at the end, which ranks the policies.
+    0: none; `rewind evaluate --offline` does it later."""
 
 
 @dataclass(frozen=True)
