@@ -1,11 +1,14 @@
 """`rewind inspect`: the key figures and problems of a data set."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rewind.cli.arguments import Positional
+from rewind.cli.table_options import TableOptions
 from rewind.data.boundaries import Boundaries
+from rewind.data.columns import write_map
 from rewind.data.load import load
+from rewind.errors import UsageError
 from rewind.files import write_json
 
 
@@ -14,7 +17,8 @@ class Inspect:
     """Show counts, lengths, returns, reward density, quality and problems of a data set."""
 
     dataset: Positional[str]
-    """An .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind data list)."""
+    """A .csv, .parquet, .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind
+    data list)."""
     boundaries: Boundaries | None = None
     """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
     merge_fragments: bool | None = None
@@ -25,11 +29,19 @@ class Inspect:
     """Also write every figure to this file."""
     plot: Path | None = None
     """Also draw lengths, returns, and how similarly the metrics rank the trajectories."""
+    write_map: Path | None = None
+    """For a table: write which column is what to this file, for --map."""
+    table: TableOptions = field(default_factory=TableOptions)
 
     def run(self) -> None:
         from rewind.report.inspection import inspect, text  # imports Numba, which the other commands do not need
 
-        data = load(self.dataset, boundaries=self.boundaries, merge_fragments=self.merge_fragments, keys=self.keys)
+        data = load(
+            self.dataset, boundaries=self.boundaries, merge_fragments=self.merge_fragments, keys=self.keys,
+            **self.table.given(),
+        )  # fmt: skip
+        if self.write_map is not None and "columns" not in data.notes:
+            raise UsageError(f"--write-map: {self.dataset} is not a table")
         report = inspect(data)
         print(text(report))
         if self.json is not None:
@@ -39,3 +51,8 @@ class Inspect:
 
             draw(data, report, self.plot)
             print(f"\npicture: {self.plot}")
+        if self.write_map is not None:
+            write_map(data.notes["columns"], self.write_map)
+            print(
+                f"\nwrote {self.write_map}; edit it, then: rewind train --dataset {self.dataset} --map {self.write_map}"
+            )

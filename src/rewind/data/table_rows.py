@@ -1,0 +1,264 @@
+"""From the rows of a table to trajectories. The rules:
+
+unsorted      rows are sorted by episode and time. Without a time their order is that of the file
+episodes      keep the order of their first rows. Without an episode column a trajectory ends at a flag, where the
+              time goes back, or where the next row is not the successor
+ends          a `truncated` ends a trajectory. One whose last row is not terminal was cut: a time-out
+terminal      before the last row of its episode: an inner terminal, and the trajectory continues
+done          does not tell terminals from time-outs. Without `truncated`, it is a time-out in trajectories of the
+              longest length, if that is also the most frequent and not the only one; `horizon` decides otherwise
+duplicates    rows with the same episode and time: equal ones are dropped, different ones are an error
+gaps          if 99% of the steps of time are regular (at most 1.5 times the median), the others cut a trajectory
+missing       an empty flag is False. A last row without actions and reward is the final observation of its
+              trajectory; any other missing value is an error
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rewind.arrays import Array
+from rewind.data.boundaries import doubt, follows
+from rewind.data.columns import DONES, ColumnMap
+from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError, warn
+
+MISSING = np.iinfo(np.int64).min  # a discrete action that is not there
+REGULAR, GAP = 0.99, 1.5
+
+
+@dataclass
+class Rows:
+    """The columns of a table, each (rows, ...), in the order of the file.
+
+    episode: numbers of episodes, in the order of their first rows
+    unfinished: numbers of the rows in which an action or the reward is missing
+    order: the file's row of each row, None as long as they are the same
+    """
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    unfinished: Array
+    next_observations: Array | None = None
+    episode: Array | None = None
+    time: Array | None = None
+    terminals: Array | None = None
+    truncated: Array | None = None
+    order: Array | None = field(default=None)
+
+    def take(self, rows: Array) -> None:
+        """Keep these rows, in this order. One column at a time: there is never a second copy of all."""
+        place = np.full(len(self.rewards), -1) if self.unfinished.size else None
+        if place is not None:
+            place[rows] = np.arange(len(rows))
+            self.unfinished = place[self.unfinished]
+            self.unfinished = self.unfinished[self.unfinished >= 0]
+        if self.order is None:
+            self.order = np.arange(len(self.rewards))
+        for name, column in vars(self).items():
+            if name != "unfinished" and column is not None:
+                setattr(self, name, column[rows])
+
+
+def assemble(rows: Rows, columns: ColumnMap, place: Callable[[int], str], name: str | None) -> Trajectories:
+    """The trajectories of a table. place: where a row of the file stands, for errors"""
+
+    def where(row: int) -> str:
+        return place(int(row if rows.order is None else rows.order[row]))
+
+    notes: dict[str, Any] = {"boundaries": _rule(columns)}
+    _sort(rows, notes)
+    _drop_duplicates(rows, notes, where)
+    ends = _ends(rows, columns, notes)
+    finals = _final_rows(rows, ends, columns, where)
+    final_observations = None
+    if finals.size:
+        final_observations = rows.observations[finals]
+        ends[finals - 1] = True
+        keep = np.ones(len(ends), bool)
+        keep[finals] = False
+        known = np.isin(np.flatnonzero(ends), finals - 1)[~np.isin(np.flatnonzero(ends), finals)]
+        ends = ends[keep]
+        rows.take(np.flatnonzero(keep))
+        notes["final_rows"] = len(finals)
+    last = np.flatnonzero(ends)
+    lengths = np.diff(last, prepend=-1)
+    terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals.copy()
+    _split_dones(terminals, lengths, rows, columns, notes)
+    terminated = terminals[last]
+    if columns.terminal and rows.truncated is None and not columns.horizon == 0:
+        if text := doubt(lengths, terminated):
+            notes["doubt"] = text
+            warn(f"{name}: {text}")
+    terminals[last] = False
+    finals_of, finals_known = _finals(rows, last, None if final_observations is None else (final_observations, known))
+    return Trajectories(
+        observations=rows.observations,
+        actions=rows.actions,
+        rewards=rows.rewards,
+        lengths=lengths,
+        terminated=terminated,
+        final_observations=finals_of,
+        final_known=finals_known,
+        name=name,
+        notes=notes,
+        inner_terminals=terminals,
+    )
+
+
+def _rule(columns: ColumnMap) -> str:
+    if columns.episode:
+        return f"column {columns.episode}"
+    parts = [part for part in (columns.terminal, columns.truncated, columns.time) if part]
+    return f"no episode column: {' and '.join(parts)}"
+
+
+def _sort(rows: Rows, notes: dict[str, Any]) -> None:
+    if rows.episode is None:
+        return
+    changes = rows.episode[1:] != rows.episode[:-1]
+    runs = int(np.count_nonzero(changes)) + 1
+    grouped = runs == int(rows.episode.max()) + 1
+    if grouped and (rows.time is None or ((rows.time[1:] >= rows.time[:-1]) | changes).all()):
+        return
+    keys = (rows.episode,) if rows.time is None else (rows.time, rows.episode)
+    order = np.lexsort(keys)
+    notes["sorted"] = f"{int((order != np.arange(len(order))).sum()):,} rows were not in order"
+    rows.take(order)
+
+
+def _drop_duplicates(rows: Rows, notes: dict[str, Any], where: Callable[[int], str]) -> None:
+    if rows.episode is None or rows.time is None:
+        return
+    again = (rows.episode[1:] == rows.episode[:-1]) & (rows.time[1:] == rows.time[:-1])
+    if not again.any():
+        return
+    second = np.flatnonzero(again) + 1
+    same = np.ones(len(second), bool)
+    for column in (
+        rows.observations,
+        rows.actions,
+        rows.rewards,
+        rows.next_observations,
+        rows.terminals,
+        rows.truncated,
+    ):
+        if column is not None:
+            one, other = column[second - 1].reshape(len(second), -1), column[second].reshape(len(second), -1)
+            same &= ((one == other) | ((one != one) & (other != other))).all(axis=1)
+    if not same.all():
+        row = int(second[np.argmin(same)])
+        raise DataError(
+            f"{where(row)}: the same episode and time as {where(row - 1).rpartition(', ')[2]}, but other values; "
+            "expected one row for each step"
+        )
+    notes["duplicates"] = f"{len(second):,} equal rows dropped"
+    keep = np.ones(len(rows.rewards), bool)
+    keep[second] = False
+    rows.take(np.flatnonzero(keep))
+
+
+def _ends(rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
+    """(rows,) where trajectories end."""
+    ends = np.zeros(len(rows.rewards), bool)
+    if rows.truncated is not None:
+        ends |= rows.truncated
+    if rows.episode is not None:
+        ends[:-1] |= rows.episode[1:] != rows.episode[:-1]
+    else:
+        has_ends = rows.truncated is not None or (columns.terminal or "").lower() in DONES
+        if rows.time is None and rows.next_observations is None and not has_ends:
+            raise DataError(
+                "the table has no episode column, so the ends of its trajectories are unknown: name one (episode=...), "
+                "or a time, done or truncated column"
+            )
+        if rows.terminals is not None:
+            ends |= rows.terminals
+        if rows.time is not None:
+            ends[:-1] |= rows.time[1:] <= rows.time[:-1]
+    ends[-1] = True
+    if rows.time is not None:
+        _cut_gaps(rows.time, ends, notes)
+    if rows.next_observations is not None:
+        breaks = ~follows(rows.observations, rows.next_observations) & ~ends
+        if breaks.any():
+            notes["breaks"] = f"cut at {int(breaks.sum()):,} rows whose next observation is not the next row's"
+            ends |= breaks
+    return ends
+
+
+def _cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> None:
+    inside = np.flatnonzero(~ends[:-1])
+    if not inside.size:
+        return
+    steps = time[inside + 1] - time[inside]
+    gaps = steps > GAP * np.median(steps)
+    if not gaps.any():
+        return
+    if gaps.mean() > 1 - REGULAR and len(steps) >= 1 / (1 - REGULAR):
+        notes["irregular_time"] = "the steps of time vary, so that gaps cannot be seen"
+        return
+    ends[inside[gaps]] = True
+    notes["gaps"] = f"cut at {int(gaps.sum()):,} gaps in time"
+
+
+def _final_rows(rows: Rows, ends: Array, columns: ColumnMap, where: Callable[[int], str]) -> Array:
+    """The rows that only hold the final observation of a trajectory."""
+    unfinished = np.unique(rows.unfinished)
+    if not unfinished.size:
+        return unfinished
+    actions = rows.actions[unfinished].reshape(len(unfinished), -1)
+    absent = ~np.isfinite(actions) if actions.dtype.kind == "f" else actions == MISSING
+    no_reward = ~np.isfinite(rows.rewards[unfinished])
+    starts = np.concatenate([[True], ends[:-1]])
+    final = absent.all(axis=1) & no_reward & ends[unfinished] & ~starts[unfinished]
+    if not final.all():
+        at = int(np.argmin(final))
+        names = [*([columns.reward] if no_reward[at] else []), *(columns.actions or ())]
+        column = (
+            columns.reward
+            if no_reward[at]
+            else names[int(np.argmax(absent[at])) if absent.shape[1] == len(names) else 0]
+        )
+        raise DataError(
+            f"{where(unfinished[at])}, column {column}: missing, NaN or infinite; only the last row of an episode may "
+            "have neither actions nor reward"
+        )
+    return unfinished
+
+
+def _split_dones(terminals: Array, lengths: Array, rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> None:
+    """Dones at the time limit become time-outs, in place."""
+    last = np.cumsum(lengths) - 1
+    if rows.truncated is not None:
+        terminals[last] &= ~rows.truncated[last] | ((columns.terminal or "").lower() not in DONES)
+    limit = columns.horizon
+    if limit is None and rows.truncated is None and (columns.terminal or "").lower() in DONES:
+        counts = np.bincount(lengths)
+        if counts[-1] > 1 and counts[-1] == counts.max() and (counts[:-1] < counts[-1]).all() and counts[:-1].any():
+            limit = len(counts) - 1
+    if not limit:
+        return
+    cut = last[terminals[last] & (lengths == limit)]
+    terminals[cut] = False
+    if cut.size:
+        notes["dones"] = f"{len(cut):,} at step {limit:,} are time-outs (horizon {limit}; 0: terminals)"
+
+
+def _finals(rows: Rows, last: Array, recorded: tuple[Array, Array] | None) -> tuple[Array, Array]:
+    """The observations after the last rows, and whether they are known."""
+    if rows.next_observations is not None:
+        finals = rows.next_observations[last]
+        known = np.isfinite(finals.reshape(len(finals), -1)).all(axis=1) if finals.dtype.kind == "f" else None
+        known = np.ones(len(last), bool) if known is None else known
+        finals[~known] = rows.observations[last[~known]]
+        return finals, known
+    finals = rows.observations[last]
+    if recorded is None:
+        return finals, np.zeros(len(last), bool)
+    values, known = recorded
+    finals[known] = values
+    return finals, known
