@@ -40,7 +40,7 @@ def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
     chosen = command.data
     data = load(
         chosen.dataset, boundaries=chosen.boundaries, merge_fragments=chosen.merge_fragments, keys=chosen.keys,
-        **command.table.given(),
+        **command.reader.given(),
     )  # fmt: skip
     if signals:
         raise KeyboardInterrupt
@@ -79,7 +79,7 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     if command.output.resume and first.exists():
         return first
     told = asdict(command)
-    del told["output"], told["table"], told["agent"]["steps"]
+    del told["output"], told["reader"], told["agent"]["steps"]
     told["data"]["dataset"] = data.fingerprint  # wherever the file is
     return first.with_name(f"{name}-{digest([json.dumps(told)])}")
 

@@ -98,8 +98,8 @@ def doubt(lengths: Array, terminated: Array) -> str | None:
     if len(lengths) < 2 or lengths[0] < 2 or not terminated.all() or (lengths != lengths[0]).any():
         return None
     return (
-        f"all {len(lengths):,} trajectories end with a terminal at step {lengths[0]:,}, and nothing says time-out; if this "
-        "is a time limit, mark them as timeouts (for a table: horizon), or the critic learns that nothing follows"
+        f"all {len(lengths):,} trajectories end with a terminal at step {lengths[0]:,}, and nothing says time-out; if "
+        "this is a time limit, mark them as timeouts (for a table: horizon), or the critic learns that nothing follows"
     )
 
 

@@ -62,14 +62,9 @@ class ColumnMap:
         return list(dict.fromkeys(names))
 
     def record(self) -> dict[str, Any]:
-        """What a mapping file contains: reading it guesses nothing."""
+        """The columns that there are, as plain values."""
         found = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        empty = {"observations": [], "actions": [], "next_observations": []}
-        return {
-            name: empty.get(name, "") if value is None else value
-            for name, value in found.items()
-            if value is not None or name not in ("horizon", "discrete")
-        }
+        return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
 
 
 OPTIONS = ("map", *(field.name for field in fields(ColumnMap)))
@@ -112,7 +107,8 @@ def read_map(path: Path) -> dict[str, Any]:
 def write_map(record: Mapping[str, Any], path: Path) -> None:
     """Write a mapping file. record: of a `ColumnMap`"""
     lines = ["# Which column of the table is what; empty: there is none. rewind train --map takes this file."]
-    lines += [f"{name} = {_toml(value)}" for name, value in record.items()]
+    empty: dict[str, Any] = dict.fromkeys(GUESSES, "") | {role: [] for role in PATTERNS}
+    lines += [f"{name} = {_toml(value)}" for name, value in {**empty, **record}.items()]
     with whole_file(path) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -133,7 +129,7 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
     for role in PATTERNS:
         if (patterns := getattr(wanted, role)) is not None:
             found = [name for pattern in patterns for name in _matching(role, pattern, names)]
-            result = replace(result, **{role: tuple(dict.fromkeys(found))})
+            result = _with(result, role, tuple(dict.fromkeys(found)))
     for role in GUESSES:
         if name := getattr(wanted, role):
             _matching(role, name, names)
@@ -141,7 +137,7 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
     for role in (*GUESSES, *PATTERNS):
         if getattr(result, role) is None and (guess := _guess(role, names, result.used())):
             guesses[role] = guess
-            result = replace(result, **{role: guess})
+            result = _with(result, role, guess)
     if missing := [role for role in NEEDED if not getattr(result, role)]:
         example = {"observations": "observations='obs_*'", "actions": "actions=['u1', 'u2']", "reward": "reward='r'"}
         raise DataError(
@@ -153,6 +149,10 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
     if both := set(result.observations or ()) & {*(result.actions or ()), result.reward or ""}:
         raise UsageError(f"{', '.join(sorted(both))} cannot be an observation and an action or reward at once")
     return result, guesses
+
+
+def _with(columns: ColumnMap, role: str, value: Any) -> ColumnMap:
+    return replace(columns, **{role: value})
 
 
 def _matching(role: str, pattern: str, names: Sequence[str]) -> list[str]:

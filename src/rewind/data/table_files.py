@@ -16,7 +16,7 @@ from rewind.files import check_file
 BLOCK = 1 << 20  # bytes of a CSV file in one piece
 PIECE = 1 << 16  # rows of a Parquet file in one piece
 DELIMITERS = ",;\t|"
-EMPTY = frozenset(("", "nan", "na", "null", "n/a", "#n/a", "none"))  # what pyarrow reads as missing
+EMPTY = ("", "nan", "NaN", "NAN", "-nan", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "none")  # missing
 PARQUET = (".parquet", ".pq")
 SUFFIXES = (".csv", ".tsv", *PARQUET)
 
@@ -55,7 +55,7 @@ class TableFiles:
             with self._csv(path) as reader:
                 return reader.schema
         except self.arrow.ArrowException as error:
-            raise self._unreadable(path, error) from error
+            raise self._broken_line(path, ColumnMap()) or self._unreadable(path, error) from error
 
     def _unreadable(self, path: Path, error: Exception) -> DataError:
         kind = "Parquet" if _is_parquet(path) else "CSV"
@@ -64,7 +64,7 @@ class TableFiles:
     def _parquet(self, path: Path) -> Any:
         try:
             return require("pyarrow.parquet", "table").ParquetFile(path, memory_map=True)
-        except OSError as error:  # pyarrow raises it for cut files too
+        except (self.arrow.ArrowException, OSError) as error:
             raise self._unreadable(path, error) from error
 
     def _csv(self, path: Path, **convert: Any) -> Any:
@@ -76,7 +76,7 @@ class TableFiles:
             path,
             module.ReadOptions(block_size=BLOCK),
             module.ParseOptions(delimiter=self.delimiter, newlines_in_values=False),
-            module.ConvertOptions(**convert),
+            module.ConvertOptions(null_values=EMPTY, **convert),
         )
 
     def _most_rows(self, path: Path) -> int:
@@ -208,20 +208,26 @@ class TableFiles:
         """The first line that is not like the others, or whose number is none."""
         if _is_parquet(path):
             return None
-        numbers = [name for name in columns.used() if name not in (*_texts(columns), columns.time)]
+        numbers = [
+            name
+            for name in columns.used()
+            if name not in _texts(columns) and not self.arrow.types.is_temporal(self.schema.field(name).type)
+        ]
         try:
             with _text(path) as file:
                 lines = csv.reader(file, delimiter=self.delimiter)
-                head = next(lines)
+                head = next(lines, [])
                 at = [head.index(name) for name in numbers if name in head]
                 for line in filter(None, lines):
                     where = f"{path}, line {lines.line_num}"
                     if len(line) != len(head):
                         return DataError(f"{where}: {len(line)} fields; expected {len(head)} as in the first line")
                     for column in at:
-                        if not _is_number(line[column]) and line[column].strip().lower() not in EMPTY:
+                        if not _is_number(line[column]) and line[column] not in EMPTY:
                             return DataError(f"{where}, column {head[column]}: {line[column]!r} is not a number")
-        except (csv.Error, StopIteration) as error:
+                if lines.line_num == 1:
+                    return DataError(f"{path}: the table has no rows: expected at least one step")
+        except csv.Error as error:
             return naming(path, error)
         return None
 

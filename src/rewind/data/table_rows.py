@@ -14,7 +14,7 @@ missing       an empty flag is False. A last row without actions and reward is t
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, warn
 
 MISSING = np.iinfo(np.int64).min  # a discrete action that is not there
-REGULAR, GAP = 0.99, 1.5
+GAP, IRREGULAR = 1.5, 0.1
 
 
 @dataclass
@@ -47,15 +47,12 @@ class Rows:
     time: Array | None = None
     terminals: Array | None = None
     truncated: Array | None = None
-    order: Array | None = field(default=None)
+    order: Array | None = None
 
     def take(self, rows: Array) -> None:
         """Keep these rows, in this order. One column at a time: there is never a second copy of all."""
-        place = np.full(len(self.rewards), -1) if self.unfinished.size else None
-        if place is not None:
-            place[rows] = np.arange(len(rows))
-            self.unfinished = place[self.unfinished]
-            self.unfinished = self.unfinished[self.unfinished >= 0]
+        if self.unfinished.size:
+            self.unfinished = np.flatnonzero(np.isin(rows, self.unfinished))
         if self.order is None:
             self.order = np.arange(len(self.rewards))
         for name, column in vars(self).items():
@@ -73,36 +70,26 @@ def assemble(rows: Rows, columns: ColumnMap, place: Callable[[int], str], name: 
     _sort(rows, notes)
     _drop_duplicates(rows, notes, where)
     ends = _ends(rows, columns, notes)
-    finals = _final_rows(rows, ends, columns, where)
-    final_observations = None
-    if finals.size:
-        final_observations = rows.observations[finals]
-        ends[finals - 1] = True
-        keep = np.ones(len(ends), bool)
-        keep[finals] = False
-        known = np.isin(np.flatnonzero(ends), finals - 1)[~np.isin(np.flatnonzero(ends), finals)]
-        ends = ends[keep]
-        rows.take(np.flatnonzero(keep))
-        notes["final_rows"] = len(finals)
+    ends, finals = _pop_finals(rows, ends, _final_rows(rows, ends, columns, where), notes)
     last = np.flatnonzero(ends)
     lengths = np.diff(last, prepend=-1)
-    terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals.copy()
+    terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals
     _split_dones(terminals, lengths, rows, columns, notes)
     terminated = terminals[last]
-    if columns.terminal and rows.truncated is None and not columns.horizon == 0:
-        if text := doubt(lengths, terminated):
-            notes["doubt"] = text
-            warn(f"{name}: {text}")
+    told = rows.truncated is not None or columns.horizon is not None
+    if not told and (text := doubt(lengths, terminated)):
+        notes["doubt"] = text
+        warn(f"{name}: {text}")
     terminals[last] = False
-    finals_of, finals_known = _finals(rows, last, None if final_observations is None else (final_observations, known))
+    final_observations, final_known = _final_observations(rows, last, finals)
     return Trajectories(
         observations=rows.observations,
         actions=rows.actions,
         rewards=rows.rewards,
         lengths=lengths,
         terminated=terminated,
-        final_observations=finals_of,
-        final_known=finals_known,
+        final_observations=final_observations,
+        final_known=final_known,
         name=name,
         notes=notes,
         inner_terminals=terminals,
@@ -196,13 +183,11 @@ def _cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> None:
         return
     steps = time[inside + 1] - time[inside]
     gaps = steps > GAP * np.median(steps)
-    if not gaps.any():
-        return
-    if gaps.mean() > 1 - REGULAR and len(steps) >= 1 / (1 - REGULAR):
+    if gaps.mean() > IRREGULAR:
         notes["irregular_time"] = "the steps of time vary, so that gaps cannot be seen"
-        return
-    ends[inside[gaps]] = True
-    notes["gaps"] = f"cut at {int(gaps.sum()):,} gaps in time"
+    elif gaps.any():
+        ends[inside[gaps]] = True
+        notes["gaps"] = f"cut at {int(gaps.sum()):,} gaps in time"
 
 
 def _final_rows(rows: Rows, ends: Array, columns: ColumnMap, where: Callable[[int], str]) -> Array:
@@ -210,55 +195,63 @@ def _final_rows(rows: Rows, ends: Array, columns: ColumnMap, where: Callable[[in
     unfinished = np.unique(rows.unfinished)
     if not unfinished.size:
         return unfinished
-    actions = rows.actions[unfinished].reshape(len(unfinished), -1)
-    absent = ~np.isfinite(actions) if actions.dtype.kind == "f" else actions == MISSING
+    absent = rows.actions[unfinished].reshape(len(unfinished), -1)
+    absent = ~np.isfinite(absent) if absent.dtype.kind == "f" else absent == MISSING
     no_reward = ~np.isfinite(rows.rewards[unfinished])
-    starts = np.concatenate([[True], ends[:-1]])
+    changes = ends[:-1] if rows.episode is None else rows.episode[1:] != rows.episode[:-1]
+    starts = np.concatenate([[True], changes])
     final = absent.all(axis=1) & no_reward & ends[unfinished] & ~starts[unfinished]
     if not final.all():
         at = int(np.argmin(final))
-        names = [*([columns.reward] if no_reward[at] else []), *(columns.actions or ())]
-        column = (
-            columns.reward
-            if no_reward[at]
-            else names[int(np.argmax(absent[at])) if absent.shape[1] == len(names) else 0]
-        )
+        names = columns.actions or ()
+        action = names[int(np.argmax(absent[at])) % len(names)]
         raise DataError(
-            f"{where(unfinished[at])}, column {column}: missing, NaN or infinite; only the last row of an episode may "
-            "have neither actions nor reward"
+            f"{where(unfinished[at])}, column {columns.reward if no_reward[at] else action}: missing, NaN or infinite; "
+            "expected a number. Only the last row of an episode may have neither actions nor reward"
         )
     return unfinished
 
 
+def _pop_finals(rows: Rows, ends: Array, finals: Array, notes: dict[str, Any]) -> tuple[Array, tuple[Array, Array]]:
+    """Take out final rows: the ends without them, and (the rows before them, their observations)."""
+    observations = rows.observations[finals]
+    if not finals.size:
+        return ends, (finals, observations)
+    before = finals - 1
+    ends[before] = True
+    for flags in (rows.terminals, rows.truncated):
+        if flags is not None:
+            flags[before] |= flags[finals]
+    kept = np.delete(np.arange(len(ends)), finals)
+    rows.take(kept)
+    notes["final_rows"] = f"{len(finals):,} rows without actions and reward are final observations"
+    return ends[kept], (before - np.arange(len(finals)), observations)
+
+
 def _split_dones(terminals: Array, lengths: Array, rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> None:
-    """Dones at the time limit become time-outs, in place."""
+    """Dones that are time-outs, by their own column or by the time limit, are no terminals any more, in place."""
     last = np.cumsum(lengths) - 1
-    if rows.truncated is not None:
-        terminals[last] &= ~rows.truncated[last] | ((columns.terminal or "").lower() not in DONES)
+    only_done = (columns.terminal or "").lower() in DONES
+    if rows.truncated is not None and only_done:
+        terminals[last] &= ~rows.truncated[last]
     limit = columns.horizon
-    if limit is None and rows.truncated is None and (columns.terminal or "").lower() in DONES:
+    if limit is None and rows.truncated is None and only_done:
         counts = np.bincount(lengths)
-        if counts[-1] > 1 and counts[-1] == counts.max() and (counts[:-1] < counts[-1]).all() and counts[:-1].any():
+        if counts[:-1].any() and counts[-1] > counts[:-1].max():
             limit = len(counts) - 1
-    if not limit:
-        return
-    cut = last[terminals[last] & (lengths == limit)]
-    terminals[cut] = False
+    cut = last[terminals[last] & (lengths == limit)] if limit else last[:0]
     if cut.size:
-        notes["dones"] = f"{len(cut):,} at step {limit:,} are time-outs (horizon {limit}; 0: terminals)"
+        terminals[cut] = False
+        notes["dones"] = f"{len(cut):,} at step {limit:,} are time-outs (horizon {limit}; with horizon 0: terminals)"
 
 
-def _finals(rows: Rows, last: Array, recorded: tuple[Array, Array] | None) -> tuple[Array, Array]:
+def _final_observations(rows: Rows, last: Array, finals: tuple[Array, Array]) -> tuple[Array, Array]:
     """The observations after the last rows, and whether they are known."""
+    observations, known = rows.observations[last], np.zeros(len(last), bool)
     if rows.next_observations is not None:
-        finals = rows.next_observations[last]
-        known = np.isfinite(finals.reshape(len(finals), -1)).all(axis=1) if finals.dtype.kind == "f" else None
-        known = np.ones(len(last), bool) if known is None else known
-        finals[~known] = rows.observations[last[~known]]
-        return finals, known
-    finals = rows.observations[last]
-    if recorded is None:
-        return finals, np.zeros(len(last), bool)
-    values, known = recorded
-    finals[known] = values
-    return finals, known
+        successors = rows.next_observations[last]
+        known = np.asarray(np.isfinite(successors.reshape(len(successors), -1)).all(axis=1))
+        observations[known] = successors[known]
+    at = np.searchsorted(last, finals[0])
+    observations[at], known[at] = finals[1], True
+    return observations, known

@@ -13,13 +13,12 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.columns import ColumnMap, column_map, resolve
-from rewind.data.table_files import TableFiles, WrongType
+from rewind.data.table_files import EMPTY, TableFiles, WrongType
 from rewind.data.table_rows import MISSING, Rows, assemble
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, naming, warn
 
-TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0", "")
-EMPTY = ("nan", "na", "null", "none", "n/a", "")
+TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 
 
 def load_table(
@@ -38,16 +37,15 @@ def load_table(
         found, guesses = resolve(wanted, files.names)
         if guesses:
             told = ", ".join(f"{role}={_short(value)}" for role, value in guesses.items())
-            warn(f"{path}: guessed {told}. To name the columns: --{next(iter(guesses)).replace('_', '-')} and so on, "
-                 "or --map (rewind inspect --write-map writes one)")  # fmt: skip
-        return read_trajectories(files, found, name or path.stem)
+            warn(f"{path}: guessed {told}; name them if that is wrong, or edit what rewind inspect --write-map writes")
+        rows, _ = read_rows(files, found)
+        return to_trajectories(rows, files, found, name or path.stem)
     except DataError as error:
         raise naming(path, error) from error
 
 
-def read_trajectories(files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
-    """The trajectories of files that together are one table."""
-    rows = _read(files, columns)
+def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
+    """The trajectories of the rows of a table."""
     data = assemble(rows, columns, files.place, name)
     data.notes["columns"] = columns.record()
     if unused := [column for column in files.names if column not in columns.used()]:
@@ -55,18 +53,19 @@ def read_trajectories(files: TableFiles, columns: ColumnMap, name: str | None) -
     return data
 
 
-def _short(value: Any) -> str:
-    names = [value] if isinstance(value, str) else list(value)
-    return ", ".join(names) if len(names) < 4 else f"{names[0]} ... {names[-1]} ({len(names)} columns)"
-
-
-def _read(files: TableFiles, columns: ColumnMap) -> Rows:
+def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[Rows, list[Any]]:
+    """The rows of files that together are one table, and the names of the episodes in `Rows.episode`."""
     try:
         return _Filling(files, columns).rows()
     except WrongType:
         # The first piece of a file had whole numbers only: read all as fractions.
         files.whole.clear()
         return _Filling(files, columns).rows()
+
+
+def _short(value: Any) -> str:
+    names = [value] if isinstance(value, str) else list(value)
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} ... {names[-1]} ({len(names)} columns)"
 
 
 class _Filling:
@@ -79,7 +78,7 @@ class _Filling:
         self.unfinished: list[Array] = []  # rows with a missing action or reward
         self.begin = 0
 
-    def rows(self) -> Rows:
+    def rows(self) -> tuple[Rows, list[Any]]:
         for piece in self.files.pieces(self.columns):
             self._fill(piece)
             self.begin += piece.num_rows
@@ -87,7 +86,7 @@ class _Filling:
             raise DataError("the table has no rows: expected at least one step")
         arrays = {role: array[: self.begin] for role, array in self.arrays.items()}
         unfinished = np.concatenate(self.unfinished) if self.unfinished else np.empty(0, np.int64)
-        return Rows(**arrays, unfinished=unfinished)
+        return Rows(**arrays, unfinished=unfinished), list(self.codes)
 
     def _fill(self, piece: Any) -> None:
         columns = self.columns
@@ -118,7 +117,9 @@ class _Filling:
     def _numbers(self, role: str, piece: Any, names: Sequence[str], rows: slice) -> None:
         parts = [self.files.numbers(piece, name, self.begin) for name in names]
         if role == "rewards":
-            values = parts[0].reshape(len(parts[0]), -1)[:, 0] if parts[0].size == len(parts[0]) else parts[0]
+            if parts[0].size != len(parts[0]):
+                raise DataError(f"{self.files.place(self.begin)}, column {names[0]}: a list; expected one number")
+            values = parts[0].reshape(-1).astype(np.float32)
         elif role == "actions" and self._discrete(piece, parts):
             values = self._whole(names[0], parts[0])
         elif len(parts) == 1 and parts[0].ndim > 1:
@@ -129,7 +130,7 @@ class _Filling:
             self._check(role, names, parts, values)
         elif role == "actions" and (values == MISSING).any():
             self.unfinished.append(self.begin + np.flatnonzero(values == MISSING))
-        self._put(role, rows, values.astype(np.float32) if role == "rewards" else values)
+        self._put(role, rows, values)
 
     def _check(self, role: str, names: Sequence[str], parts: Sequence[Array], values: Array) -> None:
         """Missing actions and rewards are looked at later: the last row of an episode may have none."""
@@ -176,7 +177,7 @@ class _Filling:
         table = np.zeros(len(values) + 1, np.int8)  # a missing value has the code -1: False
         for code, value in enumerate(values):
             text = str(value).strip().lower()
-            table[code] = 1 if text in TRUE else 0 if text in (*FALSE, *EMPTY) else 2
+            table[code] = 1 if text in TRUE else 0 if text in FALSE or value in EMPTY else 2
         flags = table[codes]
         if (flags == 2).any():
             row = int(np.argmax(flags == 2))
@@ -189,7 +190,7 @@ class _Filling:
     def _labels(self, piece: Any, name: str) -> Array:
         """The number of each row's episode."""
         codes, values = self.files.encoded(piece, name)
-        empty = [code for code, value in enumerate(values) if str(value).strip().lower() in EMPTY]
+        empty = [code for code, value in enumerate(values) if value in EMPTY]
         missing = (codes < 0) | np.isin(codes, empty) if empty else codes < 0
         if missing.any():
             place = self.files.place(self.begin + int(np.argmax(missing)))

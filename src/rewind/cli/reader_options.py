@@ -1,4 +1,4 @@
-"""The options of `rewind inspect` and `rewind train` for tables."""
+"""The options of `rewind inspect` and `rewind train` for single kinds of files, mostly for tables."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class ReaderOptions:
     """Which column of a table (.csv, .parquet) is what. Columns that are not named are guessed, and printed."""
 
     map: Path | None = None
@@ -31,6 +31,8 @@ class TableOptions:
     """A done at this step is a time-out; 0: none is. Default: if the longest episodes are also the most frequent."""
     discrete: bool | None = None
     """Whether actions are discrete. Default: if they are one column of whole numbers."""
+    mask: str | None = None
+    """For a robomimic file: only the demos of this filter, such as train."""
 
     def given(self) -> dict[str, Any]:
         """Those that were given, as options of `load`."""
