@@ -15,7 +15,8 @@ from rewind.training import View
 pytest.importorskip("optax")
 
 from rewind.evaluation.fqe import FitSettings
-from rewind.evaluation.offline import LOG, evaluate_offline
+from rewind.evaluation.offline import evaluate_offline
+from rewind.evaluation.offline_table import LOG
 
 SETTINGS = FitSettings(steps=400, members=4, batch_size=64, hidden=(32,), rate=3e-3, target_rate=0.2)
 DISCOUNT, LENGTH = 0.5, 3

@@ -48,7 +48,8 @@ class Evaluate:
         for package in ("jax", "equinox", "optax"):
             require(package, "train")
         from rewind.evaluation.fqe import FitSettings
-        from rewind.evaluation.offline_record import OFFLINE, offline_table, write_offline
+        from rewind.evaluation.offline_record import write_offline
+        from rewind.evaluation.offline_table import OFFLINE, offline_table
 
         settings = FitSettings(
             self.steps, self.members, self.batch_size, self.hidden, order=self.order, beta=self.beta, seed=self.seed

@@ -15,7 +15,8 @@ from rewind.cli.train_runs import Described, batch_size_of, describe_runs, file_
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
-from rewind.evaluation.offline_record import OFFLINE, SOURCE, offline_table, write_offline
+from rewind.evaluation.offline_record import SOURCE, write_offline
+from rewind.evaluation.offline_table import OFFLINE, offline_table
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
 from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
 from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_scores

@@ -7,6 +7,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.evaluation.offline import LogView, OfflineEvaluation
+from rewind.table import number
 
 FEW = 20  # trajectories, below which an interval over resamples of them says little
 FAR = 0.5  # mean distance from the log, in half-ranges of its actions; of discrete actions, the share of other ones
@@ -71,6 +72,9 @@ def concerns_of(figures: Mapping[str, Any], result: OfflineEvaluation, provenanc
         concerns.append("its training broke: this is the policy from before")
     if result.trajectories < FEW:
         concerns.append(f"only {result.trajectories} trajectories: the interval may be too narrow")
+    value, low, _ = figures["estimate"]
+    if abs(figures["drift"]) > (value - low) / 2:
+        concerns.append(f"the fit still moved, by {number(figures['drift'])} in a quarter of its updates: more --steps")
     if figures["outside"] > OUTSIDE:
         concerns.append(f"{figures['outside']:.0%} of its actions are outside what the log usually does")
     if figures["distance"] > FAR:

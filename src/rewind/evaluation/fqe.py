@@ -13,6 +13,7 @@ Rows come from a memory: `UniformReplay`, or `TrajectoryReplay` with the weighte
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -96,9 +97,12 @@ class FitState(NamedTuple):
 
 
 class FittedValues(NamedTuple):
-    """values: (policies, members, trajectories) of the first states; counts: (members, trajectories) in resamples."""
+    """values: (policies, members, trajectories) of the first states; counts: (members, trajectories) in resamples
+    drift: (policies,) by how much their mean moved in the third quarter of the updates, before the rate becomes small
+    """
 
     values: Array
+    drift: Array
     counts: Array
 
 
@@ -119,16 +123,22 @@ def fitted_values(
     each_member = jax.vmap(partial(_fit_block, scale=scale, beta=settings.beta, target_rate=settings.target_rate),
                            in_axes=(0, None, None, None, 0, 0, None))  # fmt: skip
     fit = jax.jit(jax.vmap(each_member, in_axes=(0, None, 0, 0, None, None, None)), donate_argnums=0)
-    for first in range(0, settings.steps, BLOCK):
-        steps = np.arange(first, min(first + BLOCK, settings.steps))
+    first_states = table.observations[data.starts]
+    read = jax.jit(jax.vmap(jax.vmap(value, in_axes=(0, None, None)), in_axes=(0, None, 0)))
+    quarters = [settings.steps // 2, settings.steps - settings.steps // 4]
+    ends = sorted({*range(BLOCK, settings.steps, BLOCK), *quarters, settings.steps} - {0})
+    read_at = {}
+    for first, end in pairwise([0, *ends]):
+        steps = np.arange(first, end)
         rates = settings.rate * 0.5 * (1 + np.cos(np.pi * steps / settings.steps))
         planned = [member.plan(len(steps)) for member in plans]
         indices, fresh = (jnp.asarray(np.stack(part)) for part in zip(*planned, strict=True))
         states = fit(states, table, policies.following, policies.known, indices, fresh, jnp.asarray(rates, jnp.float32))
-    first_states = table.observations[data.starts]
-    read = jax.vmap(jax.vmap(value, in_axes=(0, None, None)), in_axes=(0, None, 0))
-    values = scale.shift + scale.spread * np.asarray(read(states.slow, first_states, policies.starting), np.float64)
-    return FittedValues(values.clip(scale.low, scale.high), np.stack([member.counts for member in plans]))
+        if end in (*quarters, settings.steps):
+            values = np.asarray(read(states.slow, first_states, policies.starting), np.float64)
+            read_at[end] = (scale.shift + scale.spread * values).clip(scale.low, scale.high)
+    half, later = (read_at.get(quarter, read_at[settings.steps]).mean((1, 2)) for quarter in quarters)
+    return FittedValues(read_at[settings.steps], later - half, np.stack([member.counts for member in plans]))
 
 
 def _first_state(key: jax.Array, sizes: list[int], batch_size: int) -> FitState:

@@ -20,10 +20,9 @@ from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.evaluation.diagnose import monte_carlo
 from rewind.evaluation.fqe import Choices, FitSettings, LoggedRows, Scale, fitted_values
+from rewind.evaluation.offline_table import LOG
 from rewind.statistics import Estimate, bootstrap, mean, t_quantile
 from rewind.targets import target_bounds
-
-LOG = "the log's own policy"
 
 Acts = Callable[[Array], Any]  # (rows, observation) -> (rows, action), or whole numbers (rows,)
 
@@ -35,6 +34,7 @@ class OfflineEvaluation:
     names: of the policies, in the order they were given; the log's own policy comes first
     means: (policies, members) mean over all trajectories
     resampled: (policies, members) mean over the member's own resample
+    drift: (policies,) see `FittedValues`: large where more steps are needed
     monte_carlo: the mean discounted return of the log, with its bootstrap interval over trajectories. A time-out ends
         the sum: where rewards are positive, `cut` trajectories make it too small
     best_return: the highest discounted return of a trajectory
@@ -44,6 +44,7 @@ class OfflineEvaluation:
     names: tuple[str, ...]
     means: Array
     resampled: Array
+    drift: Array
     discount: float
     monte_carlo: Estimate
     cut: int
@@ -69,6 +70,10 @@ class OfflineEvaluation:
         """Whether the data cannot tell it from the best: the interval of the paired difference holds 0."""
         best = self.ranked()[0]
         return name == best or bool(self.difference(best, name).low <= 0.0)
+
+    def moved(self, name: str) -> float:
+        """Its drift."""
+        return float(self.drift[self._at(name)])
 
     def _at(self, name: str) -> int:
         if name not in self.names:
@@ -111,6 +116,7 @@ def evaluate_offline(
         names=(LOG, *policies),
         means=fitted.values.mean(2),
         resampled=(fitted.values * weights).sum(2),
+        drift=fitted.drift,
         discount=discount,
         monte_carlo=bootstrap(mean, [starts]),
         cut=int(np.isnan(monte_carlo(data, discount)[data.starts]).sum()),

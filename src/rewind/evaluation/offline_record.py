@@ -1,6 +1,6 @@
 """From folders of trained policies to `offline.json`: their offline evaluation, ranked, with what could be wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,13 +14,12 @@ from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.concerns import concerns_of, log_figures, policy_figures
 from rewind.evaluation.fqe import FitSettings
 from rewind.evaluation.importance import weighted_importance_sampling
-from rewind.evaluation.offline import LOG, LogView, OfflineEvaluation, evaluate_offline
+from rewind.evaluation.offline import LogView, OfflineEvaluation, evaluate_offline
+from rewind.evaluation.offline_table import LOG, OFFLINE
 from rewind.files import file_digest, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
-from rewind.table import number, table
 
-OFFLINE = "offline.json"
 SOURCE = ("dataset", "boundaries", "merge_fragments", "keys")  # of `rewind train`: what the data is loaded with
 
 
@@ -134,6 +133,7 @@ def offline_record(
             "against_log": _plain(result.difference(name)),
             "behind_best": _plain(result.difference(best, name)),
             "tied": result.tied(name),
+            "drift": result.moved(name),
             **policy_figures(log, name),
         }
         figures["concerns"] = concerns_of(figures, result, saved.policy.provenance)
@@ -160,44 +160,6 @@ def _importance(view: LogView, name: str, log_prob: Array, discount: float) -> d
     sampled = weighted_importance_sampling(view.data, log_prob, target, discount)
     estimate = [None if bound != bound else bound for bound in _plain(sampled.estimate)]  # JSON has no NaN
     return {"estimate": estimate, "effective": sampled.effective}
-
-
-def offline_table(record: Mapping[str, Any]) -> str:
-    """For a terminal."""
-    lines = [_line(rank, policy) for rank, policy in enumerate(record["policies"], 1)]
-    log = record["log"]
-    own = {"name": LOG, "estimate": log["estimate"], "against_log": (), "distance": None}
-    lines.append(_line("-", own))
-    tied = sum(policy["tied"] for policy in record["policies"])
-    where = "held-out trajectories" if record["held_out"] else "trajectories, which the policies were trained on"
-    cut = f"; a time-out cut {log['cut']:,} of them short" if log["cut"] else ""
-    notes = [
-        f"value: fitted Q evaluation at the start of {record['trajectories']:,} {where}, discount "
-        f"{record['discount']:g}, [95% interval]",
-        f"mean discounted return of these trajectories: {told(log['monte_carlo'])}{cut}",
-    ]
-    if tied > 1:
-        notes.append(f"the first cannot be told from {tied - 1} of the others: their paired intervals hold 0")
-    notes += [f"{policy['name']}: {concern}" for policy in record["policies"] for concern in policy["concerns"]]
-    return "\n".join([table(lines), *notes])
-
-
-def _line(rank: int | str, policy: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "rank": rank,
-        "policy": policy["name"],
-        "value [95%]": told(policy["estimate"]),
-        "against the log [95%]": told(policy["against_log"]),
-        "distance": "-" if policy["distance"] is None else number(policy["distance"]),
-    }
-
-
-def told(estimate: Sequence[float | None]) -> str:
-    """A value and its interval."""
-    if not estimate or estimate[0] is None:
-        return "-"
-    value, *bounds = (None if bound is None else number(bound) for bound in estimate)
-    return f"{value}" if None in bounds else f"{value} [{', '.join(map(str, bounds))}]"
 
 
 def _plain(estimate: Estimate) -> list[float | None]:
