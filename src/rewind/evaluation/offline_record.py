@@ -59,6 +59,8 @@ def load_log(policies: Sequence[SavedPolicy], dataset: str | None = None) -> Tra
     if place is None:
         raise UsageError(f"{policies[0].folder} does not say what it was trained on: --dataset FILE")
     source.pop("dataset", None)
+    if columns := first.get("data", {}).get("notes", {}).get("columns"):
+        source["map"] = columns  # of a table
     try:
         data = load(place, **source)
     except RewindError as error:

@@ -237,7 +237,7 @@ class Trainer:
             policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
             source, records = group.sources[at], journal.records[number]
             self._trained[number] = Trained(
-                self.runs[number], policy, source.normaliser, alive, records, source.actions
+                self.runs[number], policy, source.normaliser, alive, records, source.actions, source.data
             )
 
     def _next_stop(self) -> int:
