@@ -25,7 +25,7 @@ class Chosen:
     datasets: tuple[str, ...] | None = None
     """Only these, in this order: names, or suites (mujoco, antmaze, adroit)."""
     algorithms: tuple[str, ...] | None = None
-    """Only these: td3_bc, iql, edac, bc."""
+    """Only these: td3_bc, iql, edac, rebrac, bc."""
     seeds: tuple[int, ...] | None = None
     """Instead of the definition's: 0 to 2, on AntMaze 0 to 7."""
     steps: int | None = None
@@ -95,7 +95,7 @@ class PaperRun(Chosen):
 
         deadline = until(self.budget)
         definitions, wanted = self.read()
-        job = JobOptions(definitions.defaults.points, self.checkpoint_minutes, self.device, fused=self.fused)
+        job = JobOptions(definitions.points(wanted), self.checkpoint_minutes, self.device, fused=self.fused)
         groups = float("inf") if self.groups is None else self.groups
         options = RunnerOptions(self.group_minutes * 60, self.runs_per_group, groups, "gpu", job, self.jsonl)
         runs = in_order(wanted)
@@ -121,7 +121,7 @@ class PaperRun(Chosen):
 
         definitions, wanted = self.read()
         index = read_index(self.out)
-        estimate = CostEstimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
+        estimate = CostEstimate(index, self.device or "gpu", definitions.points(wanted), fused=self.fused)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
         groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))[: self.groups]
         tables = [definitions.tables[name] for name in wanted]
