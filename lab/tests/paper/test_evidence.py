@@ -10,7 +10,7 @@ from rewind.run_spec import PRECISION
 from rewind_lab.paper import halves
 from rewind_lab.paper.costs import CostEstimate
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
-from rewind_lab.paper.index import Index
+from rewind_lab.paper.index import Index, read_index
 from rewind_lab.paper.packing import pack
 
 DEFINITIONS = load_definitions(EVIDENCE)
@@ -113,3 +113,37 @@ def test_every_way_to_train_takes_its_first_steps(table):
         data = tiny(spec)
         trained = train(data, [engine_run(spec, data)], options=Options(steps=4, batch_size=8, progress=False))
         assert trained
+
+
+LEASE = 30 * 60  # seconds: what a borrowed GPU gives at once
+
+
+def options(line):
+    """A stage's options by name."""
+    found = {}
+    for word in line.split():
+        if word.startswith("--"):
+            found[word] = values = []
+        else:
+            values.append(word)
+    return found
+
+
+@pytest.mark.parametrize("name", ["stages", "stages_antmaze"])
+def test_every_stage_is_one_group_on_data_that_is_built_and_no_lease_trains_a_run_twice(name):
+    data, *lines = (EVIDENCE.parents[3] / "tools" / name).read_text().splitlines()
+    index, passed, last = read_index(EVIDENCE.parents[3] / "results" / "evidence"), 0.0, {}
+    for line in lines:
+        given = options(line)
+        seeds = [int(seed) for seed in given["--seeds"]] if "--seeds" in given else None
+        choice = RunChoice(given["--tables"], "rewind", given["--datasets"], given["--algorithms"], seeds)
+        wanted = DEFINITIONS.wanted(choice)
+        left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
+        estimate = CostEstimate(index, "gpu", DEFINITIONS.points(wanted), fused="--fused" in given)
+        groups = list(pack(left, estimate, 25 * 60, 132))
+        assert len(groups) <= 1 and given["--groups"] == ["1"], line
+        assert {spec.dataset for spec in left} <= set(data.split()), line
+        assert ("--fused" in given) == ("e_precision" not in given["--tables"])
+        assert all(passed - last.get(spec, -LEASE) >= LEASE for spec in left), line
+        last |= dict.fromkeys(left, passed)
+        passed += sum(estimate.seconds(group[0], len(group)) for group in groups)
