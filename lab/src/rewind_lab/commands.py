@@ -20,7 +20,7 @@ from rewind_lab.bench.peers import BenchPeers
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
 from rewind_lab.paper import commands as paper
-from rewind_lab.paper.report.commands import PaperBeside, PaperCloned, PaperReport
+from rewind_lab.paper.report.commands import PaperBeside, PaperChoice, PaperCloned, PaperReport
 
 
 @dataclass
@@ -86,6 +86,7 @@ class Paper:
         | Annotated[PaperReport, subcommand("report")]
         | Annotated[PaperBeside, subcommand("beside")]
         | Annotated[PaperCloned, subcommand("cloned")]
+        | Annotated[PaperChoice, subcommand("choice")]
     )
 
     def run(self) -> None:

@@ -1,20 +1,25 @@
 """The runs of the evidence: what each part wants, and that a GPU would not stumble over any of them."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
+from rewind import DataError
 from rewind.agents.settings import paper_settings
 from rewind.rebuilt.point import wander
 from rewind.run_spec import PRECISION
 from rewind_lab.paper import halves
+from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.costs import CostEstimate
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.index import Index, read_index
 from rewind_lab.paper.packing import pack
+from rewind_lab.paper.report.recommendation import outcome_of, outcome_text
 
 DEFINITIONS = load_definitions(EVIDENCE)
 WANTED = DEFINITIONS.wanted(RunChoice())
+CHOSEN = Setting("2026-12-01", "tr", 0.75, False, True, False, 'it "won"', 7)
 CONTROLS = {"rewind/antmaze-medium-play-v1", "rewind/antmaze-large-diverse-v1"}
 CONTROLS |= {"rewind/ogbench-cube-single-play-task4-v0"}
 
@@ -33,8 +38,10 @@ def test_every_part_of_the_issue_has_its_tables():
     parts = {}
     for table in DEFINITIONS.tables.values():
         parts.setdefault(table.part, []).append(table.name)
-    assert sorted(parts) == ["0", "a", "b", "c", "d", "e", "f"]
-    assert all(name.startswith(f"{part}_") for part, names in parts.items() if part != "0" for name in names)
+    assert sorted(parts) == ["0", "a", "b", "c", "d", "e", "f", "recommendation"]
+    assert all(
+        name.startswith(f"{part}_") for part, names in parts.items() if len(part) == 1 and part > "0" for name in names
+    )
 
 
 def test_the_controls_are_the_ones_that_explain_the_disagreements():
@@ -62,12 +69,13 @@ def test_what_is_wanted_of_the_held_back_half_opens_with_the_choice(tmp_path, mo
     closed = {spec for spec in in_order(WANTED) if spec.dataset in held_back}
     assert {spec.sampler for spec in closed} == {"baseline"}
     assert {name for spec in closed for name, _ in spec.settings} <= set(halves.ALLOWED)
-    (tmp_path / "choice.toml").touch()
+    (tmp_path / "choice.toml").write_text(choice_text(CHOSEN))
     monkeypatch.setattr(halves, "CHOICE", tmp_path / "choice.toml")
     opened = {spec for spec in in_order(DEFINITIONS.wanted(RunChoice())) if spec.dataset in held_back}
     assert closed < opened and {"tr", "uqm_reward"} <= {spec.sampler for spec in opened}
     mazes = [spec for spec in opened if spec.dataset == "rewind/antmaze-umaze-v1" and spec.algorithm == "td3_bc"]
-    assert len(mazes) == 8 * (7 + 3 + 3)  # part a: seven methods, three of them with bounds, three with layer norm
+    # Part a: seven methods, three of them with bounds, three with layer norm. The test: uniform and bounded 0.75.
+    assert len(mazes) == 8 * (7 + 3 + 3) + 16 * 2
 
 
 def test_all_runs_can_be_packed_and_have_an_estimate():
@@ -147,3 +155,60 @@ def test_every_stage_is_one_group_on_data_that_is_built_and_no_lease_trains_a_ru
         assert all(passed - last.get(spec, -LEASE) >= LEASE for spec in left), line
         last |= dict.fromkeys(left, passed)
         passed += sum(estimate.seconds(group[0], len(group)) for group in groups)
+
+
+@pytest.fixture
+def chosen(tmp_path, monkeypatch):
+    """A choice that is written down."""
+    path = tmp_path / "choice.toml"
+    path.write_text(choice_text(CHOSEN))
+    monkeypatch.setattr(halves, "CHOICE", path)
+    return path
+
+
+def scored(value):
+    """Scores of all runs of the test: of uniform sampling 50, of the chosen setting `value(spec)` more."""
+    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    return {
+        spec.run: 50 + spec.seed % 3 + (0 if spec.sampler == "baseline" else value(spec)) for spec in specs
+    }  # fmt: skip
+
+
+def test_without_a_choice_its_test_has_not_run():
+    assert not halves.CHOICE.is_file() and read_choice() is None
+    assert "not run yet: no setting is chosen" in outcome_text(outcome_of({}))
+
+
+def test_a_choice_reads_back_as_it_was_written(chosen):
+    assert read_choice() == CHOSEN
+    chosen.write_text("date = 3")
+    with pytest.raises(DataError, match="not a choice"):
+        read_choice()
+
+
+def test_with_some_runs_missing_the_test_has_not_run(chosen):
+    scores = scored(lambda spec: 0)
+    scores.pop(next(iter(scores)))
+    assert outcome_of(scores) == f"not run yet: 1 of {len(scores) + 1:,} runs are missing"
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [
+        (lambda spec: 0, "passes"),
+        (lambda spec: -3, "fails"),  # on every set
+        (lambda spec: -11 if spec.dataset == "rewind/antmaze-umaze-v1" else 20, "fails"),  # on one set
+        (lambda spec: 20 if spec.suite != "mujoco" else -3, "fails"),  # on dense sets alone
+    ],
+)
+def test_the_recommendation_passes_by_its_stated_rule(chosen, value, verdict):
+    outcome = outcome_of(scored(value))
+    assert [kind.kind for kind in outcome] == ["sparse", "dense"] and f"setting {verdict}" in outcome_text(outcome)
+    assert len(outcome[0].sets) == 13 and len(outcome[1].sets) == 4
+
+
+def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):
+    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    seeds = Counter((spec.suite == "mujoco", spec.dataset, spec.sampler) for spec in specs)
+    assert {count for (dense, _, _), count in seeds.items() if dense} == {12}
+    assert {count for (dense, _, _), count in seeds.items() if not dense} == {24}

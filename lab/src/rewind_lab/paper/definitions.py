@@ -13,6 +13,7 @@ from rewind.agents.settings import required_beta
 from rewind.data.ogbench import suite_of
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.run_spec import RunSpec, canonical
+from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.datasets import Data, data_names
 from rewind_lab.paper.halves import closed, named_sets
 from rewind_lab.paper.priorities import PRIORITIES
@@ -148,6 +149,14 @@ class Definitions:
         return [*included, *table.parts]
 
     def _expand(self, part: Part, choice: RunChoice) -> Iterator[RunSpec]:
+        if part.samplers == ("chosen",):
+            setting = read_choice()
+            if setting is None:
+                return
+            part = replace(
+                part, samplers=(setting.sampler,), betas=(setting.beta,), stagger=(setting.stagger,),
+                settings={name: [value] for name, value in setting.agent.items()},
+            )  # fmt: skip
         own = self.defaults
         settings = {**own.settings, **part.settings}
         samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
@@ -237,8 +246,8 @@ def _part(table: str, content: dict[str, Any]) -> Part:
         if algorithm not in ALGORITHMS:
             raise unknown_name(f"algorithm in table {table}", algorithm, ALGORITHMS)
     for sampler in part.samplers:
-        if sampler not in (*SAMPLERS, "priorities"):
-            raise unknown_name(f"sampler in table {table}", sampler, (*SAMPLERS, "priorities"))
+        if sampler not in (*SAMPLERS, "priorities", "chosen"):
+            raise unknown_name(f"sampler in table {table}", sampler, (*SAMPLERS, "priorities", "chosen"))
     for beta in part.betas:
         if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
             raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")

@@ -38,6 +38,7 @@ NAMED: dict[str, tuple[str, ...]] = {
     },
 }
 GROUPS: tuple[tuple[str, ...], ...] = tuple(NAMED.values())
+SPARSE, DENSE = "held-back-sparse", "held-back-dense"  # what the choice is tested on
 ALLOWED = ("top", "hidden")  # settings of uniform sampling and cloning that say nothing of what is to be chosen
 
 
@@ -60,7 +61,17 @@ def held_back_half() -> list[str]:
 
 def named_sets(names: Iterable[str]) -> list[str]:
     """Names of data sets, with groups of NAMED spelt out."""
-    return [each for name in names for each in NAMED.get(name, (name,))]
+    return [each for name in names for each in _named().get(name, (name,))]
+
+
+@cache
+def _named() -> dict[str, tuple[str, ...]]:
+    sparse = ("antmaze-v1", "ogbench-cube-single-play", "ogbench-scene-play", "adroit-cloned", "adroit-expert")
+    tested = {
+        kind: tuple(set_name for group in groups for set_name in NAMED[group] if set_name in _held_back())
+        for kind, groups in ((SPARSE, sparse), (DENSE, ("mujoco-v1",)))
+    }
+    return NAMED | tested
 
 
 def closed(spec: RunSpec) -> bool:
