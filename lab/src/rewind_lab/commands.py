@@ -12,7 +12,7 @@ from rewind_lab.bench.train import BenchTrain
 from rewind_lab.cards.commands import Data
 from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
 from rewind_lab.paper import commands as paper
-from rewind_lab.paper.report.commands import PaperBeside, PaperCloned, PaperReport
+from rewind_lab.paper.report.commands import PaperBeside, PaperChoice, PaperCloned, PaperReport
 
 Behaviour = command(
     "Behaviour",
@@ -34,6 +34,6 @@ Paper = command(
     "Paper",
     "Rerun the paper's tables, and report the results.\n\nExample: rewind paper list",
     *(paper.PaperRun, paper.PaperFinish, paper.PaperStatus, paper.PaperCollect, paper.PaperAside),
-    *(paper.PaperList, paper.PaperSettings, PaperReport, PaperBeside, PaperCloned),
+    *(paper.PaperList, paper.PaperSettings, PaperReport, PaperBeside, PaperCloned, PaperChoice),
 )
 COMMANDS = {"data": Data, "paper": Paper, "bench": Bench, "behaviour": Behaviour, "house": House}

@@ -12,8 +12,8 @@ CURVES = Section(
     "curves",
     "Learning curves",
     [
-        "Mean over runs, with the 95% bootstrap interval of that mean as a band. The last point of a long run is its "
-        "score as the paper takes it: the mean of the last five evaluations.",
+        "Mean over runs, with the 95% interval of that mean as a band (three runs and more). The last point of a "
+        "long run is its score as the paper takes it: the mean of the last five evaluations.",
         Chart("curves", "Learning curves:", "Data set", "updates", "score"),
     ],
 )

@@ -15,7 +15,7 @@ from rewind.arrays import side_by_side
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
-from rewind.run_spec import AROUND, OFF, SAMPLING, VIEW, RunSpec
+from rewind.run_spec import AROUND, OFF, PRECISION, SAMPLING, VIEW, RunSpec
 from rewind.targets import target_bounds
 from rewind.training.view import WITHOUT_HOLD_OUT, View
 
@@ -205,7 +205,9 @@ def engine_run(spec: RunSpec, data: Trajectories) -> Run:
     given = {**kind.defaults(spec.steps), **dict(spec.settings)}
     whole = {field.name for field in dataclass_fields(kind) if field.type in (int, "int")}
     settings: dict[str, Any] = {
-        name: int(value) if name in whole else value for name, value in given.items() if name not in AROUND
+        name: int(value) if name in whole else value
+        for name, value in given.items()
+        if name not in (*AROUND, PRECISION)
     }
     view = {name: settings.pop(name) for name in VIEW if name in settings}
     bounded = settings.pop("bounded", False)

@@ -26,7 +26,7 @@ class Chosen:
     datasets: tuple[str, ...] | None = None
     """Only these data sets or suites (mujoco, antmaze, adroit), in this order."""
     algorithms: tuple[str, ...] | None = None
-    """Only these agents: td3_bc, iql, edac, bc."""
+    """Only these agents: td3_bc, iql, edac, rebrac, bc."""
     seeds: tuple[int, ...] | None = None
     """Seeds. Default: the definition's, which are 0 to 2, and 0 to 7 on AntMaze."""
     steps: int | None = None
@@ -99,7 +99,7 @@ class PaperRun(Chosen):
 
         deadline = until(self.budget)
         definitions, wanted = self.read()
-        job = JobOptions(definitions.defaults.points, self.checkpoint_minutes, self.device, fused=self.fused)
+        job = JobOptions(definitions.points(wanted), self.checkpoint_minutes, self.device, fused=self.fused)
         groups = float("inf") if self.groups is None else self.groups
         options = RunnerOptions(self.group_minutes * 60, self.runs_per_group, groups, "gpu", job, self.jsonl)
         runs = in_order(wanted)
@@ -124,7 +124,7 @@ class PaperRun(Chosen):
 
         definitions, wanted = self.read()
         index = read_index(self.out)
-        estimate = CostEstimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
+        estimate = CostEstimate(index, self.device or "gpu", definitions.points(wanted), fused=self.fused)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
         groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))[: self.groups]
         tables = [definitions.tables[name] for name in wanted]

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from statistics import median
+from typing import Self
 
 from rewind.evaluation.protocol import LAST, evaluation_steps
 from rewind.run_spec import RunSpec
@@ -14,6 +16,7 @@ START = 30.0  # seconds: data onto the device, compilation, first environments
 # Microseconds per update of a group: (whatever its size, for each run). `rewind bench train`, one H200, batch 256
 # (lab/results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
 ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
+ON_GPU["rebrac"] = (124.0, 15.5)  # not measured: three layers and layer norm for two without, twice TD3+BC
 FUSED = 0.6  # times as long with fused kernels (48 runs of TD3+BC, lab/results/paper)
 ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (lab/results/bench/td3_bc_cpu.json)
 
@@ -50,6 +53,12 @@ class CostEstimate:
         training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
         rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
         return training + rest + self._guess_last(spec.suite, evaluations, runs * spec.episodes)
+
+    def with_points(self, points: int) -> Self:
+        """The same for so many evaluations on the way."""
+        other = copy(self)
+        other.points = points
+        return other
 
     def evaluation(self, spec: RunSpec, runs: int) -> float:
         """Seconds of one evaluation of such a group."""

@@ -1,6 +1,7 @@
-"""`rewind paper report`, `beside` and `cloned`: pages, and figures of the data cards, from a folder of results."""
+"""`rewind paper report`, `beside`, `cloned` and `choice`: what is written and said from a folder of results."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rewind.cli.arguments import Positional, Rare
@@ -8,9 +9,12 @@ from rewind.errors import DataError, UsageError
 from rewind.files import whole_file, write_json
 from rewind.report.output import write_document
 from rewind.report.runs import runs_of
+from rewind_lab.paper import halves
+from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.cost import read_costs
+from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_rows
@@ -96,3 +100,49 @@ class PaperCloned:
             raise DataError(f"no runs of behaviour cloning in {self.results}")
         write_json(self.out, scores)
         print(f"wrote {self.out}: {len(scores)} data sets")
+
+
+@dataclass
+class PaperChoice:
+    """Show what could be chosen, choose the recommended setting once, and show its test on the held-back half."""
+
+    results: Path = Path("lab/results/evidence")
+    """Folder of results."""
+    write: bool = False
+    """Write the choice below with today's date. Runs on the held-back half may start once it is committed."""
+    sampler: str = "tr"
+    """The chosen sampler."""
+    beta: float = 1.0
+    """Its weighted target's beta."""
+    stagger: bool = False
+    """Sweeps start at random positions."""
+    bounded: bool = False
+    """Targets stay within what the rewards can add up to."""
+    layer_norm: bool = False
+    """Layer norm in the critics."""
+    because: str = ""
+    """The evidence, in a sentence."""
+
+    def run(self) -> None:
+        scores = {run.row["run"]: run.score for run in runs_of(read_rows(self.results))}
+        if self.write:
+            self._write(scores)
+        setting = read_choice()
+        if setting is None:
+            print(f"{candidates(scores)}\n\nNo setting is chosen yet.")
+        else:
+            print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting.words}. {setting.because}")
+        print(f"The test of the recommendation: {outcome_text(outcome_of(scores))}")
+
+    def _write(self, scores: dict[str, float]) -> None:
+        if read_choice() is not None:
+            raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
+        if not self.because:
+            raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
+        choosing = set(halves.choosing_half())
+        runs = sum(row["dataset"] in choosing for row in {row["run"]: row for row in read_rows(self.results)}.values())
+        chosen = (self.sampler, self.beta, self.stagger, self.bounded, self.layer_norm)
+        setting = Setting(datetime.now(UTC).date().isoformat(), *chosen, self.because, runs)
+        with whole_file(Path(str(halves.CHOICE))) as temporary:
+            temporary.write_text(choice_text(setting), encoding="utf-8")
+        print(f"wrote {halves.CHOICE}; commit it before any run on the held-back half")
