@@ -173,6 +173,8 @@ class TableFiles:
     def encoded(self, piece: Any, name: str) -> tuple[Array, list[Any]]:
         """(rows,) a column as codes of its different values, -1 where it has none; and those values."""
         column = piece.column(name)
+        if self.arrow.types.is_nested(column.type):
+            raise DataError(f"column {name}: {column.type} values; expected one value in each row")
         if not self.arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         codes: Array = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
