@@ -64,9 +64,10 @@ def test_notebooks_have_no_outputs_and_their_code_compiles():
 
 
 @pytest.mark.long
-def test_the_estimate_on_held_out_days_ranks_policies_as_the_simulator_does(tmp_path):
+def test_the_estimate_on_held_out_days_ranks_policies_as_the_simulator_does(tmp_path, monkeypatch):
     for package in ("pyarrow", "equinox", "tyro", "jinja2", "onnx"):
         pytest.importorskip(package)
+    rewind_command(tmp_path / "bin", monkeypatch)
     rows = run_path(tmp_path)
     assert (tmp_path / "run" / "report.html").stat().st_size > 10_000 and (tmp_path / "policy.onnx").exists()
     truths = [row["truth"] for row in rows]
@@ -100,7 +101,7 @@ def test_a_notebook_runs(tmp_path, monkeypatch, path):
 
 
 def rewind_command(folder: Path, monkeypatch):
-    """The command `rewind` of the code under test, on the path of the notebook's shell."""
+    """The command `rewind` of the code under test, for the example and the shell of a notebook."""
     folder.mkdir()
     script = folder / "rewind"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rewind.cli "$@"\n')
