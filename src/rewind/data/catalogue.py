@@ -88,7 +88,7 @@ def label(name: str) -> Label:
 
 
 def known_entry(name: str | None) -> Entry | None:
-    """What is known of a data set: a catalogued one's entry, or that of the D4RL set a rebuilt one bears the name of.
+    """What is known of a data set: a catalogued one's entry, or that of the D4RL set a rebuilt one is named after.
 
     `rewind/antmaze-umaze-v0` goes by `antmaze-umaze-v0`, `rewind/hopper-medium-v0` by `hopper-medium-v2`, and
     `rewind/pen-demos-v0`, whose demonstrations are not people's, by `pen-human-v1`. None for any other name.

@@ -24,7 +24,7 @@ from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, UsageError, unknown_name
 from rewind.registry import Registry
 
-RULE = ("boundaries", "merge_fragments")
+RULE = ("boundaries", "merge_fragments", "extras")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ def load(
     boundaries: Boundaries | None = None,
     merge_fragments: bool | None = None,
     keys: Sequence[str] | None = None,
+    extras: Sequence[str] | None = None,
     **options: Any,
 ) -> Trajectories:
     """Trajectories from whatever holds them.
@@ -63,11 +64,13 @@ def load(
         what a reader of another package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
-    keys: for dict observations (Minari, robomimic, LeRobot), the keys to put side by side, in this order
+    keys: for dict observations (Minari, robomimic, LeRobot), the keys to put side by side, in this order; by default
+        those of Minari stay dicts
+    extras: names of further columns to keep, such as costs: batches carry them
     options: of one kind of data. Tables take episode, time, observations, actions, reward, terminal, truncated,
         next_observations, horizon, discrete and map, as in `load_table`; robomimic's files take mask
     """
-    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys, **options}
+    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys, "extras": extras, **options}
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(dataset, Trajectories):
         _check_options(options, ())
@@ -162,7 +165,9 @@ READERS: Registry[Reader] = Registry(
     "reader",
     "rewind.readers",
     {
-        "episode": Reader(lambda episode: from_episodes([episode]), reads=is_episode),
+        "episode": Reader(
+            lambda episode, **extras: from_episodes([episode], **extras), reads=is_episode, options=("extras",)
+        ),
         "ogbench": Reader(from_ogbench, reads=is_ogbench),
         "ogbench task": Reader(load_task, reads=is_task),
         "dict": Reader(from_d4rl, reads=lambda data: isinstance(data, Mapping), options=RULE),
@@ -188,6 +193,6 @@ READERS: Registry[Reader] = Registry(
 )
 # What takes anything comes last, after the readers of other packages.
 LAST = (
-    Reader(from_episodes, reads=lambda data: isinstance(data, Iterable) and not _is_name(data)),
+    Reader(from_episodes, reads=lambda data: isinstance(data, Iterable) and not _is_name(data), options=("extras",)),
     Reader(_minari_id, reads=_is_minari_id, options=("keys",)),
 )

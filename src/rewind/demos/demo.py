@@ -151,7 +151,7 @@ def draw_demo(compared: Sequence[Variant], paths: Paths, maze: str, folder: Path
 
 
 def curves_figure(compared: Sequence[Variant]) -> Any:
-    """Scores against steps: mean over seeds with its bootstrap interval."""
+    """Scores against steps: mean over seeds with its interval."""
     figure = new_figure(7.6, 4.4)
     axes = figure.add_subplot()
     for variant, colour in zip(compared, COLOURS, strict=True):
@@ -163,7 +163,7 @@ def curves_figure(compared: Sequence[Variant]) -> Any:
         axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.2, label=variant.name)
     axes.set(xlim=(0, None), ylim=(-2, 102), xlabel="updates", ylabel="episodes that reach the goal, %")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    headed(axes, "Learning curves", f"mean of {len(compared[0].runs)} seeds, 95% bootstrap interval")
+    headed(axes, "Learning curves", f"mean of {len(compared[0].runs)} seeds, 95% interval")
     axes.legend(loc="lower right", frameon=True, framealpha=0.95, edgecolor="none")
     return figure
 

@@ -10,6 +10,7 @@ A batch has the keys of the storage, and `fresh`, `tails`, `trajectories` and `t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,22 +189,32 @@ def _column(content: Any, key: Any) -> Array | None:
     return None if values is None else to_numpy(values).reshape(len(values))
 
 
-def batch_of(sampled: Any) -> Batch:
-    """A sampled tensordict as a Rewind batch, for `WeightedTarget`. Rewards and terminals become (batch,)."""
+def batch_of(sampled: Any, extras: Sequence[str] = ()) -> Batch:
+    """A sampled tensordict as a Rewind batch, for `WeightedTarget`. Rewards and terminals become (batch,).
+
+    A nested "observation" becomes a dict of tensors.
+
+    extras: further keys of the storage that the batch carries
+    """
     fresh, tails = sampled["fresh"], sampled["tails"]
     names = ("index", "trajectories", "timesteps")
     indices, trajectories, timesteps = (to_numpy(sampled[name]) for name in names)
     learned = {
-        "observations": sampled.get("observation", None),
+        "observations": _observations(sampled.get("observation", None)),
         "actions": sampled.get("action", None),
         "rewards": sampled["next", "reward"].reshape(len(fresh)),
-        "next_observations": sampled.get(("next", "observation"), None),
+        "next_observations": _observations(sampled.get(("next", "observation"), None)),
         "terminals": sampled["next", "terminated"].reshape(len(fresh)),
         "tails": tails,
+        "extras": {name: sampled[name] for name in extras},
     }
     bookkeeping: dict[str, Any] = {"indices": indices, "trajectories": trajectories, "timesteps": timesteps}
     host = Batch(**learned, fresh=to_numpy(fresh), **bookkeeping)
     return Batch(**learned, fresh=fresh, **bookkeeping, host=host)
+
+
+def _observations(value: Any) -> Any:
+    return value if value is None or torch.is_tensor(value) else {key: value[key] for key in sorted(value.keys())}
 
 
 def _as_torch(state: dict[str, Any]) -> dict[str, Any]:

@@ -240,7 +240,6 @@ def versions() -> dict[str, str]:
 
 
 def processor() -> str:
-    """The name of the processor."""
     if os.path.exists("/proc/cpuinfo"):  # noqa: PTH110
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             if line.startswith("model name"):

@@ -162,7 +162,6 @@ def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Play chunks for another process."""
     players: dict[tuple[Recipe, str | None], Player] = {}
 
     def answer(message: Message) -> Message:

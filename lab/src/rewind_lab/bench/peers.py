@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.cli.arguments import Rare
 from rewind.compiled import HAVE_NUMBA
 from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
@@ -24,7 +25,10 @@ LENGTH = 1000  # steps of a trajectory
 
 @dataclass
 class BenchPeers:
-    """Compare the time to sample with the replay buffers of other installed libraries."""
+    """Compare the time to sample with the replay buffers of other installed libraries.
+
+    Example: rewind bench peers --only torchrl cpprb
+    """
 
     size: int = 1_000_000
     """Transitions in every buffer (17 observations, 6 actions)."""
@@ -32,11 +36,11 @@ class BenchPeers:
     """Transitions of a sample, a multiple of 16."""
     rounds: int = 9
     """Number of measurements, in turns; the median counts."""
-    seconds: float = 0.2
+    seconds: Rare[float] = 0.2
     """Duration of a turn."""
     only: tuple[str, ...] = ()
     """Only these libraries, for example torchrl cpprb. Default: all that are installed."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
 
     def run(self) -> None:
@@ -127,7 +131,6 @@ def versions(names: Any) -> dict[str, str]:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """Times, and the ratio of each peer's time to ours."""
     samples, updates = figures["sample_us"], figures["sample_and_update_us"]
     mine = [buffer.name for buffer in OURS]
     titles = ["", "sample us", *(f"/ {name.removeprefix('rewind ')}" for name in mine), "with update us", "/ ours"]

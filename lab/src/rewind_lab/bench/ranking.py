@@ -43,7 +43,10 @@ def definition() -> Mapping[str, Any]:
 
 @dataclass
 class BenchRanking:
-    """Measure how well fitted Q evaluation, TD error and others rank policies where a simulator knows the truth."""
+    """Measure how well fitted Q evaluation, TD error and others rank policies where a simulator knows the truth.
+
+    Example: rewind bench ranking --sets rewind/cartpole-mixed-v0
+    """
 
     sets: tuple[str, ...] = ()
     """Data sets of ranking.toml; default: all. One that has its file in --out is not measured again."""

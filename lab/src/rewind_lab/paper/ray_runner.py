@@ -22,9 +22,9 @@ from rewind.progress import say
 from rewind.run_spec import RunSpec, digest, from_record, group_name
 from rewind.training import Stopped
 from rewind_lab.paper.clock import Deadline
-from rewind_lab.paper.index import read_index
+from rewind_lab.paper.costs import SpecGroup, datasets_of
 from rewind_lab.paper.job import JobOptions, check_datasets, train_group
-from rewind_lab.paper.packing import SpecGroup, datasets_of
+from rewind_lab.paper.results import read_index
 from rewind_lab.paper.runner import Runner, RunnerOptions, in_words, named_sets
 from rewind_lab.paper.work import is_trained, only_runner, work_folder, write_work
 

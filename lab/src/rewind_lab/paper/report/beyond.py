@@ -9,7 +9,7 @@ from rewind.arrays import Array
 from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import LABELS, Method, short
 from rewind.report.runs import FinishedRun, scores_of
-from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
+from rewind.statistics import Estimate, deviation, mean_difference, mean_over
 from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS
@@ -26,8 +26,8 @@ WIDE = 7  # columns that a page still shows well
 
 RULE = (
     "Each cell: mean and standard deviation over runs, and their number. At the end is the difference, or the mean "
-    "over the data sets on which every variant of the table has runs, with a 95% bootstrap interval (none below three "
-    "runs; with three it is too narrow rather than too wide)."
+    "over the data sets on which every variant of the table has runs, with a 95% interval (Student's t; none below "
+    "three runs)."
 )
 
 
@@ -116,7 +116,7 @@ def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[
     cells = [[_cell(scores.get((name, each))) for each in shown] for name in datasets]
     full = [name for name in datasets if all(len(scores.get((name, each), ())) for each in shown)]
     samples = [[scores[name, each] for name in full] for each in shown]
-    means = [Cell(told(bootstrap(mean, each), ".1f")) for each in samples] if len(full) > 1 else None
+    means = [Cell(told(mean_over(each).estimate, ".1f")) for each in samples] if len(full) > 1 else None
     over = f"Mean of {len(full)}"
     if len(shown) > max(WIDE, len(datasets)):
         columns = ["", *map(short, datasets), *([over] if means else [])]
@@ -134,7 +134,7 @@ def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
 
 def _change(ones: Array, others: Array) -> Cell:
     """An interval from fewer than three runs would be their extremes."""
-    found = bootstrap(difference, [ones], [others])
+    found = mean_difference([ones], [others]).estimate
     return Cell(points(found if min(len(ones), len(others)) >= LEAST_RUNS else Estimate(found.value)))
 
 
