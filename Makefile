@@ -44,12 +44,12 @@ $(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --upgrade pip
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) torch
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,torchrl,d3rlpy]' \
-	  jax equinox optax tyro cpprb tianshou flashbax 'pytest>=8' 'hypothesis>=6.100'
+	  jax equinox optax tyro cpprb tianshou flashbax 'pytest>=8' 'hypothesis>=6.100' 'nbclient>=0.10' 'ipykernel>=6.29'
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --no-deps -e lab  # its simulators and d3rlpy want different Gymnasiums
 	@touch $@
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
-	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
+	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py 'tests/test_examples.py::test_a_notebook_runs[swap_your_buffer]'
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
 	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'
