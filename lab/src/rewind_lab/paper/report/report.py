@@ -90,7 +90,7 @@ def _judged_sections(results: PaperResults, costs: Sequence[Cost], first: PaperR
 
 def _first_edition(first: PaperResults) -> list[Block]:
     """Everything but claims, behind lines."""
-    folds = {
+    folds: dict[str, Sequence[Block]] = {
         "Over the baseline": [*gains(first), *one_set(first)],
         "Tables": tables.paper_tables(first),
         "Differences": [differences_table(figure_3(first))],
