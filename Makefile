@@ -75,9 +75,10 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind demo --out demo
 	cp demo/demo_*.png demo/demo_*.svg docs/images
 
-reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results/paper
-	$(BIN)/rewind paper report --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
-	  --into docs/reproduction.md docs/tables.md
+reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, and lab/results/evidence/report.html
+	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
+	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
+	  --figure docs/images --into docs/reproduction.md
 	$(BIN)/rewind paper beside
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml
