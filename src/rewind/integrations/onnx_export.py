@@ -29,11 +29,12 @@ def export_onnx(policy: Policy, path: str | os.PathLike[str]) -> None:
     onnx = require("onnx", "onnx")
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
     arrays, nodes = _graph(policy, helper.make_node)
+    kind, width = (onnx.TensorProto.INT64, []) if policy.discrete else (floats, [policy.action_size])
     graph = helper.make_graph(
         nodes,
         "policy",
         [helper.make_tensor_value_info("observations", floats, ["rows", policy.observation_size])],
-        [_actions(policy, onnx)],
+        [helper.make_tensor_value_info("actions", kind, ["rows", *width])],
         [onnx.numpy_helper.from_array(np.asarray(array, np.float32), name) for name, array in arrays.items()],
     )
     opsets = [helper.make_opsetid("", OPSET)]
@@ -44,13 +45,6 @@ def export_onnx(policy: Policy, path: str | os.PathLike[str]) -> None:
     onnx.checker.check_model(model)
     with whole_file(path) as temporary:
         onnx.save(model, str(temporary))
-
-
-def _actions(policy: Policy, onnx: Any) -> Any:
-    shape, kind = ["rows", policy.action_size], onnx.TensorProto.FLOAT
-    if policy.discrete:
-        shape, kind = shape[:1], onnx.TensorProto.INT64
-    return onnx.helper.make_tensor_value_info("actions", kind, shape)
 
 
 def _graph(policy: Policy, node: Any) -> tuple[dict[str, Any], list[Any]]:

@@ -104,7 +104,9 @@ class TrajectorySampler(samplers.Sampler):
         """Tensors, numbers and strings, without the data, which the storage saves."""
         if not self._current:
             return dict(self._saved or {})
-        state = {"memory": _as_torch(self.memory.snapshot()), "oldest": self._oldest}
+        memory = self.memory.snapshot().items()
+        tensors = {key: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for key, value in memory}
+        state = {"memory": tensors, "oldest": self._oldest}
         return state if self._rows is None else {**state, "rows": self._rows.clone()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -131,7 +133,8 @@ class TrajectorySampler(samplers.Sampler):
         self._oldest = _oldest_row(storage) if self._saved is None else int(self._saved["oldest"])
         self.memory.load_offline_dataset(trajectories_of(storage, self._oldest, self.episode_key))
         if self._saved is not None:
-            self.memory.load_state_dict(_as_numpy(self._saved["memory"]))
+            state = self._saved["memory"].items()
+            self.memory.load_state_dict({k: v.numpy() if torch.is_tensor(v) else v for k, v in state})
             self._rows = self._saved.get("rows")
         self._current, self._saved = True, None
 
@@ -204,11 +207,3 @@ def batch_of(sampled: Any) -> Batch:
     bookkeeping: dict[str, Any] = {"indices": indices, "trajectories": trajectories, "timesteps": timesteps}
     host = Batch(**learned, fresh=to_numpy(fresh), **bookkeeping)
     return Batch(**learned, fresh=fresh, **bookkeeping, host=host)
-
-
-def _as_torch(state: dict[str, Any]) -> dict[str, Any]:
-    return {key: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for key, value in state.items()}
-
-
-def _as_numpy(state: dict[str, Any]) -> dict[str, Any]:
-    return {key: value.numpy() if hasattr(value, "numpy") else value for key, value in state.items()}
