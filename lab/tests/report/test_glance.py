@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from rewind_lab.paper.index import read_index
 
 from rewind.report.runs import runs_of
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
-from rewind_lab.paper.index import read_index
 from rewind_lab.paper.report.claims import judge
 from rewind_lab.paper.report.controls import progress
 from rewind_lab.paper.report.glance import glance_panels, sentences
