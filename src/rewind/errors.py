@@ -45,7 +45,7 @@ class Abandoned(Exception):
 def warn(message: str) -> None:
     """Warn with the line that called Rewind. Numba may stand between: it compiles a function when it is called."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in ("rewind", "numba", "contextlib"):
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("rewind", "numba", "contextlib"):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
 

@@ -73,7 +73,9 @@ def _draw_why(axes: Any, x: float, data: Trajectories, priority: str) -> None:
     _draw_learned(axes, x, 2.75, "backward sweep", steps_that_know(backward, length))
     _draw_learned(axes, x, 4.55, "uniform sampling, on average", steps_that_know(uniform_rows(length), length))
     order = "drawn with equal probability" if priority == "uniform" else f"drawn by rank of {priority}"
-    axes.text(x, 6.75, f"After a sweep, the slot starts another one,\n{order}", fontsize=10.5, linespacing=1.5, va="center")
+    axes.text(
+        x, 6.75, f"After a sweep, the slot starts another one,\n{order}", fontsize=10.5, linespacing=1.5, va="center"
+    )
 
 
 def steps_that_know(rows: Array, length: int) -> list[bool]:
