@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MADE = ("docs/notebooks/", "docs/changelog.md", "docs/contributing.md")  # by lab/tools/site_pages.py
 BLOCK = re.compile(r"(?:^ *<!-- ([^>]*?) -->\n)?^( *)```(python|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
-MOST_STEPS = 200
+MOST_STEPS = 20
 
 
 @dataclass(frozen=True)
