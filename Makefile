@@ -53,6 +53,7 @@ $(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
 	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
+	$(BIN_INTEGRATIONS)/python -m pytest tests/docs/test_blocks.py -k loops -m "not long"  # the pages of the docs about them
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
 	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'
