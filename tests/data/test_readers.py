@@ -78,7 +78,7 @@ def test_a_file_is_read_like_its_columns(write, successors, dtype):
     for options in ({}, {"compression": "gzip", "chunks": True}):
         data = load(write(log, **options))
         assert_equal(data, from_d4rl(log))
-        assert data.notes == {"boundaries": "flags"}
+        assert data.notes == {"boundaries": "flags", "not_used": ["infos", "metadata"]}
 
 
 def test_rules_reach_the_file(write):
@@ -99,7 +99,8 @@ def test_a_catalogued_file_is_read_by_its_own_rule(write, tmp_path, monkeypatch)
         data = load(source)
         assert data.name == known.name
         assert data.notes["boundaries"] == "flags+jump" and data.notes["merged_fragments"] > 0
-    assert load(known.name, boundaries="flags", merge_fragments=False).notes == {"boundaries": "flags"}
+    by_flags = load(known.name, boundaries="flags", merge_fragments=False)
+    assert by_flags.notes == {"boundaries": "flags", "not_used": ["infos", "metadata"]}
 
 
 def test_the_papers_choice_goes_by_the_label_of_a_catalogued_or_rebuilt_set(capsys):
@@ -176,9 +177,9 @@ def test_names_that_lead_nowhere(tmp_path):
         load("hoper-medium-v2")
     with pytest.raises(DataError, match="is not a Minari data set"):
         load(tmp_path)
-    (tmp_path / "x.csv").write_text("1,2")
-    with pytest.raises(DataError, match=r"unknown kind of file '\.csv'.*a log of your own"):
-        load(tmp_path / "x.csv")
+    (tmp_path / "x.log").write_text("1,2")
+    with pytest.raises(DataError, match=r"unknown kind of file '\.log'.*known: .*\.csv.*docs/data.md, tables"):
+        load(tmp_path / "x.log")
     with pytest.raises(DataError, match="cannot read trajectories from int"):
         load(3)
 

@@ -57,6 +57,7 @@ def test_rank_correlations_are_spearmans():
 def test_each_problem_is_found_and_good_data_has_none():
     rng = np.random.default_rng(0)
     good = from_d4rl(flat_log(rng.integers(2, 9, 300).tolist(), [False] * 300))
+    good = replace(good, observations=np.cumsum(good.observations, axis=0))
     assert kinds(good) == set()
     assert "wide actions" in kinds(replace(good, actions=good.actions * 2))
     still = good.observations.copy()
@@ -71,8 +72,9 @@ def test_each_problem_is_found_and_good_data_has_none():
     )
     assert "no ends" in kinds(from_d4rl(flat_log([9], [False], successors=False)))
     assert "no ends" not in kinds(from_d4rl(flat_log([9], [True], successors=False)))
-    choices = np.zeros(good.rows, np.int64)
-    assert "not for our agents" in kinds(replace(good, actions=choices))
+    choices = np.arange(good.rows) % 3
+    assert kinds(replace(good, actions=choices)) == set()
+    assert "not for our agents" in kinds(replace(good, actions=choices - 1))
     assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
 
 
@@ -129,3 +131,70 @@ def test_notes_are_told_in_words():
     shown = text(inspect(replace(from_d4rl(flat_log([3], [True])), notes={"made": made, "merged_fragments": 1234})))
     assert "made              seed 0, policies ant, reached own goal 0.9877\n" in shown and "{" not in shown
     assert "merged fragments  1,234\n" in shown
+
+
+def smooth(lengths, seed=0):
+    """Random walks, all cut."""
+    data = from_d4rl(flat_log(lengths, [False] * len(lengths), seed))
+    return replace(data, observations=np.cumsum(data.observations, axis=0))
+
+
+def problems(data):
+    return {problem.kind: problem.text for problem in inspect(data).problems}
+
+
+def test_rewards_that_teach_nothing_and_rows_after_success_are_told():
+    data = smooth([20] * 100)
+    assert "every reward is 0" in problems(replace(data, rewards=np.zeros(2000)))["equal rewards"]
+    rewards = np.zeros(2000)
+    rewards[14:20] = rewards[39] = rewards[55] = 1  # 5, 0 and 4 rows follow a first success
+    assert problems(replace(data, rewards=rewards))["rows after success"].startswith("9 rows (0%) come after")
+    inner = rewards == 1
+    inner[data.ends] = False
+    ended = replace(data, rewards=rewards, inner_terminals=inner, terminated=rewards[data.ends] == 1)
+    assert "rows after success" not in problems(ended)
+    assert "rows after success" not in problems(replace(data, rewards=rewards + np.arange(2000) / 1e4))
+
+
+def test_trajectories_in_which_nothing_changes_are_told_with_their_numbers():
+    data = smooth([20] * 60)
+    observations = data.observations.copy()
+    observations[3 * 20 + 8 : 4 * 20] = observations[3 * 20 + 8]
+    observations[50 * 20 : 51 * 20] = 0
+    observations[9 * 20 + 14 : 10 * 20] = 7  # too short a rest
+    assert (
+        "in 2 trajectories (3, 50) no observation"
+        in problems(replace(data, observations=observations))["nothing changes"]
+    )
+
+
+def test_rows_out_of_order_are_told():
+    data = smooth([50] * 60)
+    assert not {"unsorted rows", "jumps"} & set(problems(data))
+    rng = np.random.default_rng(0)
+    order = np.concatenate([start + rng.permutation(50) for start in data.starts])
+    assert "unsorted rows" in problems(replace(data, observations=data.observations[order]))
+    joined = data.observations.copy()
+    joined[60:80] += 1000
+    assert "2 steps inside" in problems(replace(data, observations=joined))["jumps"]
+
+
+def test_duplicates_are_named_and_an_overlap_with_another_file_is_told(tmp_path, capsys):
+    data = smooth([5, 6, 7, 8])
+    twice = data.select(np.array([0, 1, 2, 1, 3, 0]))
+    assert "2 trajectories are copies of others (3, 5)" in problems(twice)["duplicates"]
+    save_npz(data, tmp_path / "train.npz")
+    save_npz(replace(smooth([5, 6, 7], seed=1), name="valid"), tmp_path / "valid.npz")
+    save_npz(replace(data.select(np.array([2])), name="leak"), tmp_path / "leak.npz")
+    Inspect(str(tmp_path / "train.npz"), against=str(tmp_path / "valid.npz")).run()
+    assert "overlap" not in capsys.readouterr().out
+    Inspect(str(tmp_path / "train.npz"), against=str(tmp_path / "leak.npz")).run()
+    assert "1 trajectories (2) and 7 rows (26.9%) are also in leak" in " ".join(capsys.readouterr().out.split())
+
+
+def test_terminals_at_one_step_without_time_outs_are_told():
+    log = flat_log([6] * 4, [True] * 4)
+    assert "terminals at one step" not in problems(from_d4rl(log))
+    del log["timeouts"]
+    with pytest.warns(UserWarning, match="all 4 trajectories end with a terminal at step 6"):
+        assert "terminals at one step" in problems(from_d4rl(log))

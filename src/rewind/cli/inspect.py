@@ -1,11 +1,16 @@
 """`rewind inspect`: the key figures and problems of a data set."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rewind.cli.arguments import Positional
+from rewind.cli.reader_options import ReaderOptions
 from rewind.data.boundaries import Boundaries
+from rewind.data.columns import write_map
 from rewind.data.load import load
+from rewind.data.trajectories import Trajectories
+from rewind.errors import UsageError
 from rewind.files import write_json
 
 
@@ -14,7 +19,8 @@ class Inspect:
     """Show counts, lengths, returns, reward density, quality and problems of a data set."""
 
     dataset: Positional[str]
-    """An .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind data list)."""
+    """A .csv, .parquet, .hdf5 or .npz file, a Minari or LeRobot folder, a Minari id, or a catalogued or rebuilt data
+    set's name (rewind data list)."""
     boundaries: Boundaries | None = None
     """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
     merge_fragments: bool | None = None
@@ -25,12 +31,22 @@ class Inspect:
     """Also write every figure to this file."""
     plot: Path | None = None
     """Also draw lengths, returns, and how similarly the metrics rank the trajectories."""
+    write_map: Path | None = None
+    """For a table: write which column is what to this file, for --map."""
+    against: str | None = None
+    """Another data set, such as the one for validation, read in the same way: also report what both have."""
+    reader: ReaderOptions = field(default_factory=ReaderOptions)
 
     def run(self) -> None:
         from rewind.report.inspection import inspect, text  # imports Numba, which the other commands do not need
+        from rewind.report.problems import overlap
 
-        data = load(self.dataset, boundaries=self.boundaries, merge_fragments=self.merge_fragments, keys=self.keys)
+        data = self._load(self.dataset)
+        if self.write_map is not None and "columns" not in data.notes:
+            raise UsageError(f"--write-map: {self.dataset} is not a table")
         report = inspect(data)
+        if self.against is not None:
+            report.problems.extend(overlap(data, self._load(self.against)))
         print(text(report))
         if self.json is not None:
             write_json(self.json, report.figures())
@@ -39,3 +55,16 @@ class Inspect:
 
             draw(data, report, self.plot)
             print(f"\npicture: {self.plot}")
+        if self.write_map is not None:
+            write_map(data.notes["columns"], self.write_map)
+            print(
+                f"\nwrote {self.write_map}; edit it, then: rewind train --dataset {self.dataset} --map {self.write_map}"
+            )
+
+    def _load(self, dataset: str) -> Trajectories:
+        options: dict[str, Any] = {
+            "boundaries": self.boundaries,
+            "merge_fragments": self.merge_fragments,
+            "keys": self.keys,
+        }
+        return load(dataset, **options, **self.reader.given())

@@ -38,7 +38,10 @@ def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
     """
     _check_numbers(command)
     chosen = command.data
-    data = load(chosen.dataset, boundaries=chosen.boundaries, merge_fragments=chosen.merge_fragments, keys=chosen.keys)
+    data = load(
+        chosen.dataset, boundaries=chosen.boundaries, merge_fragments=chosen.merge_fragments, keys=chosen.keys,
+        **command.reader.given(),
+    )  # fmt: skip
     if signals:
         raise KeyboardInterrupt
     if command.memory.recommended:
@@ -76,7 +79,7 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     if command.output.resume and first.exists():
         return first
     told = asdict(command)
-    del told["output"], told["agent"]["steps"]
+    del told["output"], told["reader"], told["agent"]["steps"]
     told["data"]["dataset"] = data.fingerprint  # wherever the file is
     return first.with_name(f"{name}-{digest([json.dumps(told)])}")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from rewind.cli.arguments import alias
+from rewind.cli.reader_options import ReaderOptions
 from rewind.data.boundaries import Boundaries
 
 
@@ -13,7 +14,8 @@ class DataOptions:
     """What to learn from."""
 
     dataset: str
-    """An .hdf5 or .npz file, a Minari folder or id, or a catalogued or rebuilt data set's name (rewind data list)."""
+    """A .csv, .parquet, .hdf5 or .npz file, a Minari or LeRobot folder, a Minari id, or a catalogued or rebuilt data
+    set's name (rewind data list)."""
     boundaries: Boundaries | None = None
     """Where trajectories end in flat data; default: the catalogue's rule, otherwise flags."""
     merge_fragments: bool | None = None
@@ -133,6 +135,7 @@ class TrainOptions:
     """All of them."""
 
     data: DataOptions
+    reader: ReaderOptions = field(default_factory=ReaderOptions)
     agent: AgentOptions = field(default_factory=AgentOptions)
     memory: MemoryOptions = field(default_factory=MemoryOptions)
     evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.flags import read_flags
+from rewind.data.flags import FLAGS, read_flags
 from rewind.data.trajectories import (
     CHUNK_ROWS,
     Trajectories,
@@ -29,9 +29,11 @@ from rewind.data.trajectories import (
     check_lengths,
     storage_array,
 )
-from rewind.errors import DataError, unknown_name
+from rewind.errors import DataError, unknown_name, warn
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
+
+USED = ("observations", "actions", "rewards", "next_observations", "lengths", *FLAGS)
 
 # Detection of jumps from the size of steps
 FEWEST_STEPS = 1_000  # with fewer steps, there are too few large ones to estimate the limit
@@ -71,17 +73,33 @@ def from_d4rl(
         notes["merged_fragments"] = _merge(log, ends)
     log.check_chain(ends)
     last = np.flatnonzero(ends)
+    lengths, terminated = np.diff(last, prepend=-1), log.terminals[last]
+    if log.timeouts is None and (text := doubt(lengths, terminated)):
+        notes["doubt"] = text
+        warn(f"{name or 'the data'}: {text}")
+    if unused := sorted(str(key) for key in data if key not in USED):
+        notes["not_used"] = unused
     return Trajectories(
         observations=log.observations,
         actions=log.actions,
         rewards=log.rewards,
-        lengths=np.diff(last, prepend=-1),
-        terminated=log.terminals[last],
+        lengths=lengths,
+        terminated=terminated,
         final_observations=log.observations[last] if log.successors is None else _take(log.successors, last),
         final_known=np.full(len(last), log.successors is not None),
         name=name,
         notes=notes,
         inner_terminals=log.terminals & ~ends,
+    )
+
+
+def doubt(lengths: Array, terminated: Array) -> str | None:
+    """Why terminals look like time-outs, for data that has no time-outs; None if they do not."""
+    if len(lengths) < 2 or lengths[0] < 2 or not terminated.all() or (lengths != lengths[0]).any():
+        return None
+    return (
+        f"all {len(lengths):,} trajectories end with a terminal at step {lengths[0]:,}, and nothing says time-out; if "
+        "this is a time limit, mark them as timeouts (for a table: horizon), or the critic learns that nothing follows"
     )
 
 
@@ -102,7 +120,7 @@ class _Log:
         if self.successors is not None:
             if not hasattr(self.successors, "shape"):
                 self.successors = storage_array("next_observations", self.successors)
-            self.chained = _chained(self.observations, self.successors)
+            self.chained = follows(self.observations, self.successors)
 
     @property
     def flagged(self) -> Array:
@@ -199,7 +217,8 @@ def missing_columns(missing: list[str], present: Iterable[object]) -> DataError:
     return DataError(f"missing {', '.join(missing)}; the data has: {columns}{hint}")
 
 
-def _chained(observations: Array, successors: Any) -> Array:
+def follows(observations: Array, successors: Any) -> Array:
+    """(rows,) whether the next row's observation is this row's successor; the last row has none."""
     if successors.shape != observations.shape:
         raise DataError(f"next_observations has shape {successors.shape}; expected {observations.shape}")
     chained = np.zeros(len(observations), dtype=bool)

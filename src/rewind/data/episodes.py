@@ -18,7 +18,10 @@ def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajector
     step), optionally `next_observations`, and states how it ended: one boolean, or one flag per step, named
     `terminated`, `terminals` or `terminations`, or `dones` with `truncated`, `truncations` or `timeouts` beside it.
     """
-    parts = [_episode(index, episode) for index, episode in enumerate(episodes)]
+    parts, keys = [], set()
+    for index, episode in enumerate(episodes):
+        parts.append(_episode(index, episode))
+        keys |= set(episode) if isinstance(episode, Mapping) else set()
     if not parts:
         raise DataError("the data is empty: expected at least one episode")
     for index, part in enumerate(parts):
@@ -30,11 +33,14 @@ def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajector
                 )
     per_step = ("observations", "actions", "rewards", "inner_terminals")
     per_episode = ("lengths", "terminated", "final_observations", "final_known")
+    notes: dict[str, Any] = {"boundaries": "episodes"}
+    if unused := sorted(map(str, keys - {*per_step, "next_observations", *FLAGS})):
+        notes["not_used"] = unused
     return Trajectories(
         **{key: np.concatenate([part[key] for part in parts]) for key in per_step},
         **{key: np.stack([part[key] for part in parts]) for key in per_episode},
         name=name,
-        notes={"boundaries": "episodes"},
+        notes=notes,
     )
 
 

@@ -65,7 +65,11 @@ def load_hdf5(
             if successors is not None:
                 check_file(path, _allocated(successors))
                 columns["next_observations"] = successors
-            return from_d4rl(columns, name or path.stem, boundaries=boundaries, merge_fragments=bool(merge_fragments))
+            rule: dict[str, Any] = {"boundaries": boundaries, "merge_fragments": bool(merge_fragments)}
+            data = from_d4rl(columns, name or path.stem, **rule)
+            if unused := sorted(set(file) - {*sources, *columns, GROUP}):
+                data.notes["not_used"] = unused
+            return data
     except DataError as error:
         raise naming(path, error) from error
     except Exception as error:  # h5py raises many kinds of errors for damaged bytes

@@ -9,12 +9,17 @@ from typing import Any
 
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.catalogue import catalogue, entry_of_file
+from rewind.data.columns import OPTIONS
 from rewind.data.episodes import from_episodes, is_episode
 from rewind.data.hdf5 import load_hdf5
+from rewind.data.lerobot import is_lerobot, load_lerobot
 from rewind.data.minari_sets import is_minari, load_minari
 from rewind.data.npz import load_npz
 from rewind.data.ogbench import from_ogbench, is_ogbench, is_task, load_task
 from rewind.data.originals import get
+from rewind.data.robomimic import is_robomimic, load_robomimic
+from rewind.data.table_files import SUFFIXES
+from rewind.data.tables import load_table
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, UsageError, unknown_name
 from rewind.registry import Registry
@@ -48,18 +53,21 @@ def load(
     boundaries: Boundaries | None = None,
     merge_fragments: bool | None = None,
     keys: Sequence[str] | None = None,
+    **options: Any,
 ) -> Trajectories:
     """Trajectories from whatever holds them.
 
-    dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; an episode or a list of them; the path of an
-        .hdf5 or .npz file or of a Minari folder; the name of a catalogued data set, whose file is downloaded if it is
-        missing; that of a rebuilt one (`rewind/...`), which is built if it is missing; or what a reader of another
-        package takes
+    dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; an episode or a list of them; the path of a
+        .csv, .parquet, .hdf5 or .npz file or of a Minari or LeRobot folder; the name of a catalogued data set, whose
+        file is downloaded if it is missing; that of a rebuilt one (`rewind/...`), which is built if it is missing; or
+        what a reader of another package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
-    keys: for dict observations (Minari), the keys to put side by side, in this order
+    keys: for dict observations (Minari, robomimic, LeRobot), the keys to put side by side, in this order
+    options: of one kind of data. Tables take episode, time, observations, actions, reward, terminal, truncated,
+        next_observations, horizon, discrete and map, as in `load_table`; robomimic's files take mask
     """
-    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys}
+    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys, **options}
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(dataset, Trajectories):
         _check_options(options, ())
@@ -78,7 +86,8 @@ def load(
 
 def _check_options(options: Iterable[str], known: Sequence[str]) -> None:
     if extra := [name for name in options if name not in known]:
-        raise UsageError(f"{' and '.join(extra)} makes no sense for this kind of data: leave it out")
+        takes = f"; it takes {', '.join(known)}" if known else ""
+        raise UsageError(f"{' and '.join(extra)} makes no sense for this kind of data: leave it out{takes}")
 
 
 def _unreadable(dataset: Any) -> RewindError:
@@ -91,8 +100,8 @@ def _unreadable(dataset: Any) -> RewindError:
     if path.is_file():
         known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
         return DataError(
-            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {known}, and Minari folders. "
-            "How a table of steps becomes one: docs/data.md, a log of your own"
+            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {known}, and Minari and LeRobot folders. "
+            "Save a table of steps as .csv or .parquet: docs/data.md, tables"
         )
     if path.is_absolute():
         return DataError(f"no file or folder {path}")
@@ -165,13 +174,16 @@ READERS: Registry[Reader] = Registry(
         ),
         "rebuilt": "rewind.rebuilt.reader:READER",
         "minari": Reader(load_minari, reads=is_minari, options=("keys",)),
+        "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon")),
         "minari folder": Reader(
             lambda path, **keys: load_minari(_path(path), **keys),
             reads=lambda path: _is_name(path) and _path(path).is_dir(),
             options=("keys",),
         ),
+        "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask")),
         "hdf5": Reader(_hdf5, (".hdf5", ".h5"), options=RULE),
         "npz": Reader(lambda path, **rule: load_npz(_path(path), **rule), (".npz",), options=RULE),
+        "table": Reader(load_table, SUFFIXES, options=OPTIONS),
     },
 )
 # What takes anything comes last, after the readers of other packages.

@@ -75,9 +75,10 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
     arrays: dict[str, Array] = {}
     lengths, terminated = np.zeros(count, np.int64), np.zeros(count, bool)
     inner = np.zeros(rows, bool)
-    row = 0
+    row, infos = 0, set()
     for index, episode in enumerate(_episodes(source)):
         part = _steps(index, episode, keys)
+        infos |= set(getattr(episode, "infos", None) or ())
         length = lengths[index] = len(part["rewards"])
         if not arrays:
             arrays = {key: np.empty((rows, *value.shape[1:]), value.dtype) for key, value in part.items()}
@@ -97,6 +98,8 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
         notes["environment"] = environment
     if keys is not None:
         notes["keys"] = list(keys)
+    if infos:
+        notes["not_used"] = sorted(f"infos/{key}" for key in infos)
     return Trajectories(
         **arrays,
         lengths=lengths,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,10 +15,10 @@ from rewind.data.trajectories import Trajectories
 from rewind.memory.choice import RULES, choose
 from rewind.memory.priorities import PRIORITIES
 from rewind.memory.ranks import average_ranks
-from rewind.memory.sweeps import common_length
+from rewind.report.problems import Problem, find_problems
 from rewind.table import number, table
 
-SLOTS = 256  # the paper's batch size
+NAMED = 8  # entries of a list that are printed
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,6 @@ class Rewards:
     most_frequent: float
     its_share: float
     nonzero_share: float
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something to know before training."""
-
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -155,83 +146,6 @@ def _correlation(one: Array, other: Array) -> float | None:
     return float(one @ other) / scale if scale else None
 
 
-def find_problems(data: Trajectories, values: dict[str, Array]) -> list[Problem]:
-    """Each kind at most once, the most important for a replay memory first.
-
-    values: `quality(data)`
-    """
-    return [
-        Problem(kind, text) for kind, text in (*_problems_of_trajectories(data), *_problems_of_arrays(data, values))
-    ]
-
-
-def _problems_of_trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
-    one = len(data) == 1 and data.rows > 1 and not data.terminated[0]
-    if one and data.notes.get("boundaries") == "flags":
-        yield (
-            "no ends",
-            f"no flag ends a trajectory, so all {data.rows:,} rows form one; if there are several, set timeouts where "
-            "they were cut, or look for jumps: boundaries flags+jump",
-        )
-    if missing := int((data.transitions < data.lengths).sum()):
-        yield (
-            "missing successors",
-            f"{missing:,} of {len(data):,} trajectories end with a time-out whose next state was not recorded: their "
-            "last step counts in their quality, but is never replayed",
-        )
-    single = data.lengths == 1
-    if single.any():
-        successes = int((single & data.terminated).sum())
-        hint = "; merge_fragments joins those that continue the row before them" if successes else ""
-        yield "single steps", f"{int(single.sum()):,} trajectories of one step, {successes:,} of them terminal{hint}"
-    if len(data) < SLOTS:
-        yield (
-            "few trajectories",
-            f"{len(data):,} trajectories for the usual {SLOTS} slots: some are played by several slots at a time",
-        )
-    if (common := common_length(data.lengths)) is not None:
-        yield (
-            "equal lengths",
-            f"{np.mean(data.lengths == common):.0%} of the trajectories have {common:,} steps, so that batches contain "
-            "a single time step; stagger=True spreads them",
-        )
-
-
-def _problems_of_arrays(data: Trajectories, values: dict[str, Array]) -> Iterator[tuple[str, str]]:
-    tied = [name for name, of in values.items() if len(data) > 1 and (of == of[0]).all()]
-    if tied:
-        yield "ties", f"every trajectory has the same {', '.join(tied)}: such a priority is uniform"
-    parts = {"observations": data.observations, "actions": data.actions}
-    unsupported = [f"{name} of shape {array.shape[1:]}" for name, array in parts.items() if array.ndim != 2]
-    if data.actions.dtype.kind != "f":
-        unsupported.append("integer actions")
-    if unsupported:
-        yield "not for our agents", f"{', '.join(unsupported)}: rewind train needs vectors, with continuous actions"
-    outside = int((np.abs(data.actions) > 1).reshape(data.rows, -1).any(axis=1).sum())
-    if data.actions.dtype.kind == "f" and outside:
-        yield (
-            "wide actions",
-            f"{outside:,} rows ({outside / data.rows:.1%}) have actions outside [-1, 1], from "
-            f"{data.actions.min():.3g} to {data.actions.max():.3g}: policies stay within the bounds of each column "
-            "(--action-bounds chooses others); D4RL clips such actions",
-        )
-    flat = data.observations.reshape(data.rows, -1)
-    constant = np.flatnonzero(flat.min(axis=0) == flat.max(axis=0))
-    if constant.size and data.rows > 1:
-        columns = ", ".join(map(str, constant[:8])) + (", ..." if len(constant) > 8 else "")
-        yield (
-            "constant columns",
-            f"{len(constant)} of {flat.shape[1]} observation columns never change ({columns}): normalisation must not "
-            "divide by their standard deviation",
-        )
-    digests = [
-        hashlib.blake2b(episode["observations"].tobytes() + episode["actions"].tobytes(), digest_size=16).digest()
-        for episode in data.episodes()
-    ]
-    if copies := len(digests) - len(set(digests)):
-        yield "duplicates", f"{copies:,} trajectories are copies of others"
-
-
 def text(report: Inspection) -> str:
     """The inspection as text."""
     problems = []
@@ -278,6 +192,8 @@ def _note(value: Any) -> str:
     if isinstance(value, Mapping):
         flat = {key: item for key, item in value.items() if not isinstance(item, Mapping)}
         return ", ".join(f"{key.replace('_', ' ')} {_note(item)}" for key, item in flat.items())
+    if isinstance(value, (list, tuple)) and len(value) > NAMED:
+        return f"{_note(value[:2])} ... {_note(value[-1:])} ({len(value):,})"
     if isinstance(value, (list, tuple)):
         return " ".join(item["name"] if isinstance(item, Mapping) and "name" in item else _note(item) for item in value)
     if isinstance(value, float):

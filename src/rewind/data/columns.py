@@ -1,0 +1,179 @@
+"""Which column of a table is what: named by the user, read from a small TOML file, or guessed from usual names."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from rewind.errors import DataError, UsageError, unknown_name
+from rewind.files import check_file, whole_file
+
+# Usual names, in lower case; the first that a table has is taken.
+GUESSES = {
+    "episode": ("episode", "episode_id", "episode_index", "eps_id", "ep_id", "ep", "trajectory", "trajectory_id",
+                "traj", "traj_id", "run", "run_id"),
+    "time": ("t", "time", "step", "timestep", "time_step", "frame_index", "timestamp"),
+    "reward": ("reward", "rewards", "r", "next.reward"),
+    "terminal": ("terminal", "terminals", "terminated", "terminateds", "terminations", "is_terminal", "done", "dones",
+                 "next.done"),
+    "truncated": ("truncated", "truncateds", "truncations", "timeout", "timeouts", "next.truncated"),
+}  # fmt: skip
+PATTERNS = {
+    "next_observations": r"(next|new)_(obs|observations?|states?)([_.\[].*|\d+)?",
+    "observations": r"(obs|observations?|states?)([_.\[].*|\d+)?|s_?\d+",
+    "actions": r"(act|actions?)([_.\[].*|\d+)?|[au]_?\d*",
+}
+NOT_ACTIONS = re.compile(r"prob|logp|dist|mask")  # of an action, such as RLlib's action_logp
+DONES = ("done", "dones", "next.done")  # names that do not tell terminals from time-outs
+NEEDED = ("observations", "actions", "reward")
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """Which column is what. None, or no columns, means: guess; an empty text means: there is none.
+
+    episode: what the rows of one episode have in common
+    time: orders the rows of an episode
+    observations, actions, next_observations: names, or a pattern such as "obs_*"; a column may hold lists
+    reward, terminal, truncated: terminal is True where an episode really ended, truncated where it was cut
+    horizon: a `terminal` at this step of an episode is a time-out; 0: none is
+    discrete: whether actions are whole numbers; default: if there is one column of whole numbers
+    """
+
+    episode: str | None = None
+    time: str | None = None
+    observations: tuple[str, ...] | None = None
+    actions: tuple[str, ...] | None = None
+    reward: str | None = None
+    terminal: str | None = None
+    truncated: str | None = None
+    next_observations: tuple[str, ...] | None = None
+    horizon: int | None = None
+    discrete: bool | None = None
+
+    def used(self) -> list[str]:
+        """The names of all columns, each once."""
+        single = (self.episode, self.time, self.reward, self.terminal, self.truncated)
+        several = (self.observations, self.actions, self.next_observations)
+        names = [*(name for name in single if name), *(name for part in several for name in part or ())]
+        return list(dict.fromkeys(names))
+
+    def record(self) -> dict[str, Any]:
+        """The columns that there are, as plain values."""
+        found = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
+
+
+OPTIONS = ("map", *(field.name for field in fields(ColumnMap)))
+
+
+def as_names(value: Any) -> tuple[str, ...]:
+    """One name or pattern, or several, as a tuple; an empty text means none."""
+    return tuple(filter(None, (value,) if isinstance(value, str) else map(str, value)))
+
+
+def column_map(map: Any = None, **given: Any) -> ColumnMap:
+    """From a mapping file and from names, which win over the file's. map: its path, or a dict"""
+    content = {} if map is None else dict(map) if isinstance(map, Mapping) else read_map(Path(map))
+    content |= {name: value for name, value in given.items() if value is not None}
+    known = [field.name for field in fields(ColumnMap)]
+    for name, value in content.items():
+        if name not in known:
+            raise unknown_name("column of a table", name, known)
+        if name in PATTERNS:
+            content[name] = as_names(value)
+        elif name not in ("horizon", "discrete") and not isinstance(value, str):
+            raise UsageError(f"{name}={value!r}; expected the name of one column")
+    horizon, discrete = content.get("horizon"), content.get("discrete")
+    if horizon is not None and (isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 0):
+        raise UsageError(f"horizon={horizon!r}; expected the number of steps of a time limit, or 0 for none")
+    if discrete is not None and not isinstance(discrete, bool):
+        raise UsageError(f"discrete={discrete!r}; expected True or False")
+    return ColumnMap(**content)
+
+
+def read_map(path: Path) -> dict[str, Any]:
+    """The content of a mapping file."""
+    check_file(path)
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path} is not valid TOML: {error}; rewind inspect --write-map writes one") from error
+
+
+def write_map(record: Mapping[str, Any], path: Path) -> None:
+    """Write a mapping file. record: of a `ColumnMap`"""
+    lines = ["# Which column of the table is what; empty: there is none. rewind train --map takes this file."]
+    empty: dict[str, Any] = dict.fromkeys(GUESSES, "") | {role: [] for role in PATTERNS}
+    lines += [f"{name} = {_toml(value)}" for name, value in {**empty, **record}.items()]
+    with whole_file(path) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, (bool, int)):
+        return str(value).lower()
+    escaped = "".join(rf"\u{ord(char):04x}" if ord(char) < 32 or char in '"\\\x7f' else char for char in str(value))
+    return f'"{escaped}"'
+
+
+def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[str, Any]]:
+    """The map with patterns replaced by the names of a table and gaps filled by guesses, and the guesses alone."""
+    repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    result = wanted
+    for role in PATTERNS:
+        if (patterns := getattr(wanted, role)) is not None:
+            found = [name for pattern in patterns for name in _matching(role, pattern, names)]
+            result = _with(result, role, tuple(dict.fromkeys(found)))
+    for role in GUESSES:
+        if name := getattr(wanted, role):
+            _matching(role, name, names)
+    guesses = {}
+    for role in (*GUESSES, *PATTERNS):
+        if getattr(result, role) is None and (guess := _guess(role, names, result.used())):
+            guesses[role] = guess
+            result = _with(result, role, guess)
+    if missing := [role for role in NEEDED if not getattr(result, role)]:
+        example = {"observations": "observations='obs_*'", "actions": "actions=['u1', 'u2']", "reward": "reward='r'"}
+        raise DataError(
+            f"which columns are the {' and '.join(missing)}? Name them, such as "
+            f"{', '.join(example[role] for role in missing)}; the table has: {_listed(names)}"
+        )
+    if wrong := repeated & set(result.used()):
+        raise DataError(f"several columns are named {', '.join(sorted(wrong))}: give each its own name")
+    if both := set(result.observations or ()) & {*(result.actions or ()), result.reward or ""}:
+        raise UsageError(f"{', '.join(sorted(both))} cannot be an observation and an action or reward at once")
+    return result, guesses
+
+
+def _with(columns: ColumnMap, role: str, value: Any) -> ColumnMap:
+    return replace(columns, **{role: value})
+
+
+def _matching(role: str, pattern: str, names: Sequence[str]) -> list[str]:
+    if pattern in names:
+        return [pattern]
+    found = [name for name in names if fnmatchcase(name, pattern)] if role in PATTERNS else []
+    if not found:
+        raise DataError(f"no column {pattern!r}, named as {role}; the table has: {_listed(names)}")
+    return found
+
+
+def _guess(role: str, names: Iterable[str], used: Sequence[str]) -> Any:
+    free = {name.strip().lower(): name for name in names if name not in used}
+    if role in GUESSES:
+        return next((free[name] for name in GUESSES[role] if name in free), None)
+    found = [name for low, name in free.items() if re.fullmatch(PATTERNS[role], low)]
+    if role == "actions":
+        found = [name for name in found if not NOT_ACTIONS.search(name.lower())]
+    exact = [name for name in found if not re.search(r"[_.\[\d]", name.removeprefix("next_").removeprefix("new_"))]
+    return tuple(exact[:1] or found)
+
+
+def _listed(names: Sequence[str], most: int = 40) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "none"

@@ -1,0 +1,257 @@
+"""From the rows of a table to trajectories. The rules:
+
+unsorted      rows are sorted by episode and time. Without a time their order is that of the file
+episodes      keep the order of their first rows. Without an episode column a trajectory ends at a flag, where the
+              time goes back, or where the next row is not the successor
+ends          a `truncated` ends a trajectory. One whose last row is not terminal was cut: a time-out
+terminal      before the last row of its episode: an inner terminal, and the trajectory continues
+done          does not tell terminals from time-outs. Without `truncated`, it is a time-out in trajectories of the
+              longest length, if that is also the most frequent and not the only one; `horizon` decides otherwise
+duplicates    rows with the same episode and time: equal ones are dropped, different ones are an error
+gaps          if 99% of the steps of time are regular (at most 1.5 times the median), the others cut a trajectory
+missing       an empty flag is False. A last row without actions and reward is the final observation of its
+              trajectory; any other missing value is an error
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewind.arrays import Array
+from rewind.data.boundaries import doubt, follows
+from rewind.data.columns import DONES, ColumnMap
+from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError, warn
+
+MISSING = np.iinfo(np.int64).min  # a discrete action that is not there
+GAP, IRREGULAR = 1.5, 0.1
+
+
+@dataclass
+class Rows:
+    """The columns of a table, each (rows, ...), in the order of the file.
+
+    episode: numbers of episodes, in the order of their first rows
+    unfinished: numbers of the rows in which an action or the reward is missing
+    order: the file's row of each row, None as long as they are the same
+    """
+
+    observations: Array
+    actions: Array
+    rewards: Array
+    unfinished: Array
+    next_observations: Array | None = None
+    episode: Array | None = None
+    time: Array | None = None
+    terminals: Array | None = None
+    truncated: Array | None = None
+    order: Array | None = None
+
+    def take(self, rows: Array) -> None:
+        """Keep these rows, in this order. One column at a time: there is never a second copy of all."""
+        if self.unfinished.size:
+            self.unfinished = np.flatnonzero(np.isin(rows, self.unfinished))
+        if self.order is None:
+            self.order = np.arange(len(self.rewards))
+        for name, column in vars(self).items():
+            if name != "unfinished" and column is not None:
+                setattr(self, name, column[rows])
+
+
+def assemble(rows: Rows, columns: ColumnMap, place: Callable[[int], str], name: str | None) -> Trajectories:
+    """The trajectories of a table. place: where a row of the file stands, for errors"""
+
+    def where(row: int) -> str:
+        return place(int(row if rows.order is None else rows.order[row]))
+
+    notes: dict[str, Any] = {"boundaries": _rule(columns)}
+    _sort(rows, notes)
+    _drop_duplicates(rows, notes, where)
+    ends = _ends(rows, columns, notes)
+    ends, finals = _pop_finals(rows, ends, _final_rows(rows, ends, columns, where), notes)
+    last = np.flatnonzero(ends)
+    lengths = np.diff(last, prepend=-1)
+    terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals
+    _split_dones(terminals, lengths, rows, columns, notes)
+    terminated = terminals[last]
+    told = rows.truncated is not None or columns.horizon is not None
+    if not told and (text := doubt(lengths, terminated)):
+        notes["doubt"] = text
+        warn(f"{name}: {text}")
+    terminals[last] = False
+    final_observations, final_known = _final_observations(rows, last, finals)
+    return Trajectories(
+        observations=rows.observations,
+        actions=rows.actions,
+        rewards=rows.rewards,
+        lengths=lengths,
+        terminated=terminated,
+        final_observations=final_observations,
+        final_known=final_known,
+        name=name,
+        notes=notes,
+        inner_terminals=terminals,
+    )
+
+
+def _rule(columns: ColumnMap) -> str:
+    if columns.episode:
+        return f"column {columns.episode}"
+    parts = [part for part in (columns.terminal, columns.truncated, columns.time) if part]
+    return f"no episode column: {' and '.join(parts)}"
+
+
+def _sort(rows: Rows, notes: dict[str, Any]) -> None:
+    if rows.episode is None:
+        return
+    changes = rows.episode[1:] != rows.episode[:-1]
+    runs = int(np.count_nonzero(changes)) + 1
+    grouped = runs == int(rows.episode.max()) + 1
+    if grouped and (rows.time is None or ((rows.time[1:] >= rows.time[:-1]) | changes).all()):
+        return
+    keys = (rows.episode,) if rows.time is None else (rows.time, rows.episode)
+    order = np.lexsort(keys)
+    notes["sorted"] = f"{int((order != np.arange(len(order))).sum()):,} rows were not in order"
+    rows.take(order)
+
+
+def _drop_duplicates(rows: Rows, notes: dict[str, Any], where: Callable[[int], str]) -> None:
+    if rows.episode is None or rows.time is None:
+        return
+    again = (rows.episode[1:] == rows.episode[:-1]) & (rows.time[1:] == rows.time[:-1])
+    if not again.any():
+        return
+    second = np.flatnonzero(again) + 1
+    same = np.ones(len(second), bool)
+    for column in (
+        rows.observations,
+        rows.actions,
+        rows.rewards,
+        rows.next_observations,
+        rows.terminals,
+        rows.truncated,
+    ):
+        if column is not None:
+            one, other = column[second - 1].reshape(len(second), -1), column[second].reshape(len(second), -1)
+            same &= ((one == other) | ((one != one) & (other != other))).all(axis=1)
+    if not same.all():
+        row = int(second[np.argmin(same)])
+        raise DataError(
+            f"{where(row)}: the same episode and time as {where(row - 1).rpartition(', ')[2]}, but other values; "
+            "expected one row for each step"
+        )
+    notes["duplicates"] = f"{len(second):,} equal rows dropped"
+    keep = np.ones(len(rows.rewards), bool)
+    keep[second] = False
+    rows.take(np.flatnonzero(keep))
+
+
+def _ends(rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
+    """(rows,) where trajectories end."""
+    ends = np.zeros(len(rows.rewards), bool)
+    if rows.truncated is not None:
+        ends |= rows.truncated
+    if rows.episode is not None:
+        ends[:-1] |= rows.episode[1:] != rows.episode[:-1]
+    else:
+        has_ends = rows.truncated is not None or (columns.terminal or "").lower() in DONES
+        if rows.time is None and rows.next_observations is None and not has_ends:
+            raise DataError(
+                "the table has no episode column, so the ends of its trajectories are unknown: name one (episode=...), "
+                "or a time, done or truncated column"
+            )
+        if rows.terminals is not None:
+            ends |= rows.terminals
+        if rows.time is not None:
+            ends[:-1] |= rows.time[1:] <= rows.time[:-1]
+    ends[-1] = True
+    if rows.time is not None:
+        _cut_gaps(rows.time, ends, notes)
+    if rows.next_observations is not None:
+        breaks = ~follows(rows.observations, rows.next_observations) & ~ends
+        if breaks.any():
+            notes["breaks"] = f"cut at {int(breaks.sum()):,} rows whose next observation is not the next row's"
+            ends |= breaks
+    return ends
+
+
+def _cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> None:
+    inside = np.flatnonzero(~ends[:-1])
+    if not inside.size:
+        return
+    steps = time[inside + 1] - time[inside]
+    gaps = steps > GAP * np.median(steps)
+    if gaps.mean() > IRREGULAR:
+        notes["irregular_time"] = "the steps of time vary, so that gaps cannot be seen"
+    elif gaps.any():
+        ends[inside[gaps]] = True
+        notes["gaps"] = f"cut at {int(gaps.sum()):,} gaps in time"
+
+
+def _final_rows(rows: Rows, ends: Array, columns: ColumnMap, where: Callable[[int], str]) -> Array:
+    """The rows that only hold the final observation of a trajectory."""
+    unfinished = np.unique(rows.unfinished)
+    if not unfinished.size:
+        return unfinished
+    absent = rows.actions[unfinished].reshape(len(unfinished), -1)
+    absent = ~np.isfinite(absent) if absent.dtype.kind == "f" else absent == MISSING
+    no_reward = ~np.isfinite(rows.rewards[unfinished])
+    changes = ends[:-1] if rows.episode is None else rows.episode[1:] != rows.episode[:-1]
+    starts = np.concatenate([[True], changes])
+    final = absent.all(axis=1) & no_reward & ends[unfinished] & ~starts[unfinished]
+    if not final.all():
+        at = int(np.argmin(final))
+        names = columns.actions or ()
+        action = names[int(np.argmax(absent[at])) % len(names)]
+        raise DataError(
+            f"{where(unfinished[at])}, column {columns.reward if no_reward[at] else action}: missing, NaN or infinite; "
+            "expected a number. Only the last row of an episode may have neither actions nor reward"
+        )
+    return unfinished
+
+
+def _pop_finals(rows: Rows, ends: Array, finals: Array, notes: dict[str, Any]) -> tuple[Array, tuple[Array, Array]]:
+    """Take out final rows: the ends without them, and (the rows before them, their observations)."""
+    observations = rows.observations[finals]
+    if not finals.size:
+        return ends, (finals, observations)
+    before = finals - 1
+    ends[before] = True
+    for flags in (rows.terminals, rows.truncated):
+        if flags is not None:
+            flags[before] |= flags[finals]
+    kept = np.delete(np.arange(len(ends)), finals)
+    rows.take(kept)
+    notes["final_rows"] = f"{len(finals):,} rows without actions and reward are final observations"
+    return ends[kept], (before - np.arange(len(finals)), observations)
+
+
+def _split_dones(terminals: Array, lengths: Array, rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> None:
+    """Dones that are time-outs, by their own column or by the time limit, are no terminals any more, in place."""
+    last = np.cumsum(lengths) - 1
+    only_done = (columns.terminal or "").lower() in DONES
+    if rows.truncated is not None and only_done:
+        terminals[last] &= ~rows.truncated[last]
+    limit = columns.horizon
+    if limit is None and rows.truncated is None and only_done:
+        counts = np.bincount(lengths)
+        if counts[:-1].any() and counts[-1] > counts[:-1].max():
+            limit = len(counts) - 1
+    cut = last[terminals[last] & (lengths == limit)] if limit else last[:0]
+    if cut.size:
+        terminals[cut] = False
+        notes["dones"] = f"{len(cut):,} at step {limit:,} are time-outs (horizon {limit}; with horizon 0: terminals)"
+
+
+def _final_observations(rows: Rows, last: Array, finals: tuple[Array, Array]) -> tuple[Array, Array]:
+    """The observations after the last rows, and whether they are known."""
+    observations, known = rows.observations[last], np.zeros(len(last), bool)
+    if rows.next_observations is not None:
+        successors = rows.next_observations[last]
+        known = np.asarray(np.isfinite(successors.reshape(len(successors), -1)).all(axis=1))
+        observations[known] = successors[known]
+    at = np.searchsorted(last, finals[0])
+    observations[at], known[at] = finals[1], True
+    return observations, known

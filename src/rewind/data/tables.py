@@ -1,0 +1,206 @@
+"""Trajectories from tables, a row for each step: CSV and Parquet files, read by pyarrow.
+
+A file is read in pieces straight into its final arrays, so that no second copy of it is held. Which column is what:
+`columns`. What becomes of unsorted rows, gaps and flags: `table_rows`. Line and column of an error: `table_files`.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rewind.arrays import Array
+from rewind.data.columns import ColumnMap, column_map, resolve
+from rewind.data.table_files import EMPTY, TableFiles, WrongType
+from rewind.data.table_rows import MISSING, Rows, assemble
+from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError, naming, warn
+
+TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
+
+
+def load_table(
+    path: str | os.PathLike[str], *, name: str | None = None, map: Any = None, **columns: Any
+) -> Trajectories:
+    """Trajectories from a CSV or Parquet file with a row for each step.
+
+    map: a mapping file (`rewind inspect --write-map`), or a dict with the same content
+    columns: episode, time, observations, actions, reward, terminal, truncated, next_observations, horizon, discrete,
+        as in `ColumnMap`. What is not named is guessed, and a warning says how
+    """
+    path = Path(path).expanduser()
+    wanted = column_map(map, **columns)
+    try:
+        files = TableFiles([path])
+        found, guesses = resolve(wanted, files.names)
+        if guesses:
+            told = ", ".join(f"{role}={_short(value)}" for role, value in guesses.items())
+            warn(f"{path}: guessed {told}; name them if that is wrong, or edit what rewind inspect --write-map writes")
+        rows, _ = read_rows(files, found)
+        return to_trajectories(rows, files, found, name or path.stem)
+    except DataError as error:
+        raise naming(path, error) from error
+
+
+def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
+    """The trajectories of the rows of a table."""
+    data = assemble(rows, columns, files.place, name)
+    data.notes["columns"] = columns.record()
+    if unused := [column for column in files.names if column not in columns.used()]:
+        data.notes["not_used"] = unused
+    return data
+
+
+def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[Rows, list[Any]]:
+    """The rows of files that together are one table, and the names of the episodes in `Rows.episode`."""
+    try:
+        return _Filling(files, columns).rows()
+    except WrongType:
+        # The first piece of a file had whole numbers only: read all as fractions.
+        files.whole.clear()
+        return _Filling(files, columns).rows()
+
+
+def _short(value: Any) -> str:
+    names = [value] if isinstance(value, str) else list(value)
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} ... {names[-1]} ({len(names)} columns)"
+
+
+class _Filling:
+    """The arrays of a table while its pieces come in."""
+
+    def __init__(self, files: TableFiles, columns: ColumnMap) -> None:
+        self.files, self.columns = files, columns
+        self.arrays: dict[str, Array] = {}
+        self.codes: dict[Any, int] = {}  # of episodes, in the order of their first rows
+        self.unfinished: list[Array] = []  # rows with a missing action or reward
+        self.begin = 0
+
+    def rows(self) -> tuple[Rows, list[Any]]:
+        for piece in self.files.pieces(self.columns):
+            self._fill(piece)
+            self.begin += piece.num_rows
+        if not self.begin:
+            raise DataError("the table has no rows: expected at least one step")
+        arrays = {role: array[: self.begin] for role, array in self.arrays.items()}
+        unfinished = np.concatenate(self.unfinished) if self.unfinished else np.empty(0, np.int64)
+        return Rows(**arrays, unfinished=unfinished), list(self.codes)
+
+    def _fill(self, piece: Any) -> None:
+        columns = self.columns
+        rows = slice(self.begin, self.begin + piece.num_rows)
+        for role in ("observations", "next_observations"):
+            if names := getattr(columns, role):
+                self._numbers(role, piece, names, rows)
+        self._numbers("actions", piece, columns.actions or (), rows)
+        self._numbers("rewards", piece, (columns.reward or "",), rows)
+        for role, name in (("terminals", columns.terminal), ("truncated", columns.truncated)):
+            if name:
+                self._put(role, rows, self._flags(piece, name))
+        if columns.episode:
+            self._put("episode", rows, self._labels(piece, columns.episode))
+        if columns.time:
+            self._put("time", rows, self._clock(piece, columns.time))
+
+    def _put(self, role: str, rows: slice, values: Array) -> None:
+        if role not in self.arrays:
+            self.arrays[role] = np.empty((self.files.most_rows, *values.shape[1:]), values.dtype)
+        target = self.arrays[role]
+        if values.shape[1:] != target.shape[1:]:
+            raise DataError(
+                f"{self.files.place(rows.start)}: {role} have shape {values.shape[1:]}, those before {target.shape[1:]}"
+            )
+        target[rows] = values
+
+    def _numbers(self, role: str, piece: Any, names: Sequence[str], rows: slice) -> None:
+        parts = [self.files.numbers(piece, name, self.begin) for name in names]
+        if role == "rewards":
+            if parts[0].size != len(parts[0]):
+                raise DataError(f"{self.files.place(self.begin)}, column {names[0]}: a list; expected one number")
+            values = parts[0].reshape(-1).astype(np.float32)
+        elif role == "actions" and self._discrete(piece, parts):
+            values = self._whole(names[0], parts[0])
+        elif len(parts) == 1 and parts[0].ndim > 1:
+            values = parts[0] if parts[0].dtype.kind in "iu" and role != "actions" else parts[0].astype(np.float32)
+        else:
+            values = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1, dtype=np.float32)
+        if values.dtype.kind == "f":
+            self._check(role, names, parts, values)
+        elif role == "actions" and (values == MISSING).any():
+            self.unfinished.append(self.begin + np.flatnonzero(values == MISSING))
+        self._put(role, rows, values)
+
+    def _check(self, role: str, names: Sequence[str], parts: Sequence[Array], values: Array) -> None:
+        """Missing actions and rewards are looked at later: the last row of an episode may have none."""
+        finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+        if finite.all():
+            return
+        if role in ("actions", "rewards"):
+            self.unfinished.append(self.begin + np.flatnonzero(~finite))
+        elif role == "observations":
+            row = int(np.argmin(finite))
+            wrong = [name for name, part in zip(names, parts, strict=True) if not np.isfinite(part[row]).all()]
+            raise DataError(
+                f"{self.files.place(self.begin + row)}, column {(wrong or names)[0]}: missing, NaN or infinite; "
+                "expected a number: fill it in, or remove the episode"
+            )
+
+    def _discrete(self, piece: Any, parts: Sequence[Array]) -> bool:
+        if "actions" in self.arrays:
+            return self.arrays["actions"].dtype.kind == "i"
+        one = len(parts) == 1 and parts[0].size == len(parts[0])
+        if self.columns.discrete and not one:
+            raise DataError("discrete actions are one column of whole numbers; here they have several")
+        if self.columns.discrete is not None:
+            return self.columns.discrete
+        return one and self.files.is_whole(piece, (self.columns.actions or ("",))[0])
+
+    def _whole(self, name: str, values: Array) -> Array:
+        """Discrete actions as int64."""
+        values = values.reshape(len(values))
+        if values.dtype.kind in "iu":
+            return values.astype(np.int64)
+        missing = ~np.isfinite(values)
+        whole = np.where(missing, MISSING, values).astype(np.int64)
+        if (wrong := (whole != values) & ~missing).any():
+            row = int(np.argmax(wrong))
+            raise DataError(
+                f"{self.files.place(self.begin + row)}, column {name}: {values[row]:g} is not a whole number"
+            )
+        return whole
+
+    def _flags(self, piece: Any, name: str) -> Array:
+        """Flags as booleans, also where they are text; an empty cell is False."""
+        codes, values = self.files.encoded(piece, name)
+        table = np.zeros(len(values) + 1, np.int8)  # a missing value has the code -1: False
+        for code, value in enumerate(values):
+            text = str(value).strip().lower()
+            table[code] = 1 if text in TRUE else 0 if text in FALSE or value in EMPTY else 2
+        flags = table[codes]
+        if (flags == 2).any():
+            row = int(np.argmax(flags == 2))
+            raise DataError(
+                f"{self.files.place(self.begin + row)}, column {name}: {values[codes[row]]!r} is not a flag; "
+                "expected true or false, yes or no, 1 or 0"
+            )
+        return flags.astype(bool)
+
+    def _labels(self, piece: Any, name: str) -> Array:
+        """The number of each row's episode."""
+        codes, values = self.files.encoded(piece, name)
+        empty = [code for code, value in enumerate(values) if value in EMPTY]
+        missing = (codes < 0) | np.isin(codes, empty) if empty else codes < 0
+        if missing.any():
+            place = self.files.place(self.begin + int(np.argmax(missing)))
+            raise DataError(f"{place}, column {name}: no value; expected the episode of this row")
+        table = np.array([self.codes.setdefault(value, len(self.codes)) for value in values], np.int32)
+        return table[codes]
+
+    def _clock(self, piece: Any, name: str) -> Array:
+        values = self.files.clock(piece, name, self.begin)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise DataError(f"{self.files.place(self.begin + row)}, column {name}: missing; expected a time")
+        return values
