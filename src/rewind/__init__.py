@@ -2,6 +2,7 @@
 
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, MissingExtra, RewindError, UsageError
+from rewind.guard import GuardedPolicy
 from rewind.memory import Batch, Plan, PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.policy import Policy, load_policy
 from rewind.targets import LambdaWindow, WeightedTarget, lambda_window, target_bounds, weighted_target
@@ -10,6 +11,7 @@ from rewind.version import __version__ as __version__
 __all__ = [
     "Batch",
     "DataError",
+    "GuardedPolicy",
     "LambdaWindow",
     "MissingExtra",
     "Plan",

@@ -2,7 +2,8 @@
 
 A policy is a folder:
 
-    policy.npz     weight_0 (observation, hidden), bias_0 (hidden,), weight_1 ...; mean, scale (observation,)
+    policy.npz     weight_0 (observation, hidden), bias_0 (hidden,), weight_1 ...; mean, scale (observation,);
+                   what the training data covers (`rewind.guard`): data_limit ...
     policy.json    the format, sizes, action_low and action_high (action,), how it was trained, a digest of all that
 
     x = (observation - mean) / scale
@@ -10,22 +11,25 @@ A policy is a folder:
     action = (action_low + action_high) / 2 + (action_high - action_low) / 2 * tanh(x @ weight_n + bias_n)
 
 A policy of discrete actions (kind "argmax mlp") returns argmax(x @ weight_n + bias_n).
+A clipped policy takes no action beyond those of the training data. A guarded policy takes its own action where the
+observation is inside the training data, and a fallback elsewhere.
 """
 
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError, naming, one_line
 from rewind.files import read_json, read_npz, whole_file, write_json
+from rewind.guard import RULE, UNKNOWN, DataSupport, Fallback, GuardedPolicy
 
 FORMAT = "rewind policy 1"
 KIND, DISCRETE = "tanh mlp", "argmax mlp"
@@ -41,6 +45,9 @@ class Policy:
     action_low, action_high: (action,) bounds of the actions, or one number for all
     provenance: how it was trained
     discrete: its actions are whole numbers from 0 to action_size - 1
+    support: what its training data covers, None where that is not known
+    clip: its actions stay within the smallest and the largest ones of the training data; or, if they are discrete, are
+        some that the data has
     """
 
     weights: Sequence[Array]
@@ -51,6 +58,8 @@ class Policy:
     action_high: Any = 1.0
     provenance: Mapping[str, Any] = field(default_factory=dict)
     discrete: bool = False
+    support: DataSupport | None = None
+    clip: bool = False
 
     def __post_init__(self) -> None:
         for name in ("mean", "scale"):
@@ -71,6 +80,11 @@ class Policy:
             object.__setattr__(self, name, np.broadcast_to(bound, self.action_size))
         if not (self.action_low <= self.action_high).all():
             raise DataError(f"action_low {self.action_low} is above action_high {self.action_high}")
+        known = self.support
+        if known and (known.middle.size, known.action_low.size) != (self.observation_size, self.action_size):
+            raise DataError(f"the training data of this policy has {known.middle.size} observations: it does not fit")
+        if self.clip and known is None:
+            raise UsageError(f"{UNKNOWN}: clip needs it; train again")
 
     def __repr__(self) -> str:
         sizes = ", ".join(str(len(bias)) for bias in self.biases[:-1])
@@ -110,14 +124,29 @@ class Policy:
             )
         x = ((observations - self.mean) / self.scale).astype(np.float32)
         if self.discrete:
-            return np.asarray(mlp(x, self.weights, self.biases).argmax(-1))
-        return tanh_mlp(x, self.weights, self.biases, self.half_range, self.middle)
+            return np.asarray((mlp(x, self.weights, self.biases) + self.penalty).argmax(-1))
+        actions = tanh_mlp(x, self.weights, self.biases, self.half_range, self.middle)
+        return np.clip(actions, *self.limits) if self.clip else actions
+
+    @property
+    def penalty(self) -> Array:
+        """(action,) 0, or minus infinity for a discrete action that is clipped away."""
+        allowed = not (self.clip and self.support) or self.support.action_high > 0
+        return np.where(allowed, np.zeros(self.action_size, np.float32), np.float32(-np.inf))
+
+    @property
+    def limits(self) -> tuple[Array, Array]:
+        """(action,) twice: between which actions are, clipped or not."""
+        if not (self.clip and self.support):
+            return self.action_low, self.action_high
+        return self.support.action_low, self.support.action_high
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the two files, and return the folder."""
         folder = Path(folder)
         arrays: dict[str, Any] = {"mean": self.mean, "scale": self.scale}  # Any: NumPy's types do not accept Arrays
         arrays |= named_layers(self.weights, self.biases)
+        arrays |= self.support.named() if self.support else {}
         with whole_file(folder / "policy.npz") as temporary:
             np.savez(temporary, **arrays)
         about = {
@@ -128,6 +157,7 @@ class Policy:
             "action_low": self.action_low.tolist(),
             "action_high": self.action_high.tolist(),
             "hidden": [len(bias) for bias in self.biases[:-1]],
+            **({"support": RULE, "clip": self.clip} if self.support else {}),
             "provenance": dict(self.provenance),
         }
         write_json(folder / "policy.json", {**about, "digest": _digest(about, arrays)})
@@ -157,23 +187,47 @@ def layers_in(arrays: Mapping[str, Array], count: int) -> tuple[list[Array], lis
     return [arrays[f"weight_{index}"] for index in range(count)], [arrays[f"bias_{index}"] for index in range(count)]
 
 
-def load_policy(folder: str | os.PathLike[str]) -> Policy:
+@overload
+def load_policy(folder: str | os.PathLike[str], *, clip: bool = False) -> Policy: ...
+@overload
+def load_policy(
+    folder: str | os.PathLike[str], *, fallback: Fallback, limit: float | None = 1.0, clip: bool = False
+) -> GuardedPolicy: ...
+def load_policy(
+    folder: str | os.PathLike[str], *, fallback: Fallback | None = None, limit: float | None = 1.0, clip: bool = False
+) -> Policy | GuardedPolicy:
     """Load the policy from a folder that a training has written.
 
     policy = rewind.load_policy("runs/hopper/policies/000")
     action = policy(observation)
+
+    fallback, limit: what acts outside the training data, and from where on (`GuardedPolicy`)
+    clip: actions stay within those of the training data
     """
-    folder = Path(folder)
+    policy = _read_policy(Path(folder))
+    if clip:
+        policy = replace(policy, clip=True)
+    return policy if fallback is None else GuardedPolicy(policy, fallback, limit)
+
+
+def _read_policy(folder: Path) -> Policy:
     about = _read_about(folder)
     try:
         arrays = read_npz(folder / "policy.npz")
         if "digest" in about and about.pop("digest") != _digest(about, arrays):
             raise DataError("it is not what was saved: its digest is another one")
-        layers = layers_in(arrays, len(about["hidden"]) + 1)
         most = float(about.get("max_action", 1.0))  # of the first edition
-        low, high = about.get("action_low", -most), about.get("action_high", most)
-        discrete = about["kind"] == DISCRETE
-        return Policy(*layers, arrays["mean"], arrays["scale"], low, high, dict(about["provenance"]), discrete)
+        return Policy(
+            *layers_in(arrays, len(about["hidden"]) + 1),
+            mean=arrays["mean"],
+            scale=arrays["scale"],
+            action_low=about.get("action_low", -most),
+            action_high=about.get("action_high", most),
+            provenance=dict(about["provenance"]),
+            discrete=about["kind"] == DISCRETE,
+            support=DataSupport.find(arrays),
+            clip=bool(about.get("clip", False)),
+        )
     except (ValueError, KeyError, TypeError, OverflowError, MemoryError) as error:
         raise DataError(f"the policy in {folder} is incomplete or damaged: {one_line(error)}") from error
 

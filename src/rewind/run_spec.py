@@ -15,7 +15,8 @@ from rewind.memory import PRIORITIES
 BLOCK = 1000  # steps planned at once
 DYNAMIC_BLOCK = 100  # where ranks follow the critics: highly ranked trajectories come again within tens of steps
 SHAPES = ("hidden", "ensemble", "period", "layer_norm", "window")  # fields of agents that change the compiled program
-VIEW = ("rewards", "normalise_states", "top", "action_bounds")  # settings of what a run sees of the data
+# Settings of what a run sees of the data.
+VIEW = ("rewards", "normalise_states", "top", "action_bounds", "hold_out", "hold_out_seed")
 # Settings of the memory, which runs without them have by default.
 SAMPLING = {"order": "backward", "weighting": "rank", "weighting_temperature": 1.0}
 # Settings that say how data or evaluations are not what the data set's name stands for.

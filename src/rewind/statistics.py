@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rewind.arrays import Array
+from rewind.errors import UsageError
 
 Sample = Sequence[Array]  # one (..., runs) for each task
 RESAMPLES, COVERED = 10_000, 0.95
@@ -85,6 +86,20 @@ def bootstrap(statistic: Callable[..., Any], *samples: Sample, resamples: int = 
 def _redrawn(runs: Array, resamples: int, generator: np.random.Generator) -> Array:
     """(resamples, runs), drawn with replacement."""
     return runs[generator.integers(len(runs), size=(resamples, len(runs)))]
+
+
+def t_quantile(freedom: int) -> float:
+    """The 97.5% quantile of Student's t distribution, by its expansion in 1 / freedom; at least 3 degrees."""
+    if freedom < 3:
+        raise UsageError(f"{freedom} degrees of freedom; expected at least 3")
+    z = 1.959964
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92_160,
+    )
+    return float(z + sum(term / freedom**power for power, term in enumerate(terms, 1)))
 
 
 def interval(values: ArrayLike, seed: int = 0) -> tuple[float, float] | None:

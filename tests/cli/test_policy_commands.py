@@ -1,6 +1,7 @@
 """`rewind export` and `rewind watch`."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ pytest.importorskip("tyro")
 
 from rewind import Policy
 from rewind.cli import main
+from rewind.guard import support_of
 
 
 def policy(environment, observation, action, folder, bounds=(-1, 1)):
@@ -49,6 +51,23 @@ def test_export_refuses_another_suffix_and_makes_no_folder(tmp_path, capsys, pat
     with pytest.raises(SystemExit):
         main(["export", str(folder), "--onnx", str(tmp_path / path)])
     assert error in capsys.readouterr().err and [each.name for each in tmp_path.iterdir()] == ["policy"]
+
+
+def test_the_command_exports_a_guard_and_says_so_and_a_policy_without_a_record_gets_one_line(tmp_path, capsys):
+    onnx = pytest.importorskip("onnx")
+    made, folder = policy(None, 5, 3, tmp_path / "old")
+    arguments = ["--onnx", str(tmp_path / "policy.onnx"), "--fallback", "0.5", "--clip"]
+    with pytest.raises(SystemExit):
+        main(["export", str(folder), *arguments])
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "saved without the range of its training data" in error
+    rng = np.random.default_rng(0)
+    support = support_of(rng.random((50, 5)), rng.uniform(-0.5, 0.5, (50, 3)))
+    replace(made, support=support).save(tmp_path / "new")
+    main(["export", str(tmp_path / "new"), *arguments])
+    assert "fell_back (rows,), where the action is 0.5" in capsys.readouterr().out
+    names = [output.name for output in onnx.load(tmp_path / "policy.onnx").graph.output]
+    assert names == ["actions", "fell_back"]
 
 
 def frames(path):

@@ -48,6 +48,8 @@ def test_a_policy_of_discrete_actions_is_evaluated_saved_and_exported(cart, tmp_
         assert chosen.shape == (cart.rows,) and policy.discrete and set(chosen) <= {0, 1}
         assert np.array_equal(result.act(cart.observations).argmax(1), chosen)
         assert evaluate(policy, "CartPole-v1", episodes=1).returns.shape == (1, 1)
+        guarded = load_policy(folders[number], fallback=0)
+        assert guarded.outside(cart.observations).mean() < 0.01 and guarded.outside(cart.observations[0] + 9)
     onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     from rewind.integrations.onnx_export import export_onnx
 

@@ -14,7 +14,8 @@ from rewind.training import Options, Run, Sampler, View, make_runs, train
 from rewind.training.engine import Source, make_normaliser, make_table, seed_key
 from rewind.training.group import Group, action_units, groups_of
 from rewind.training.policies import to_policy
-from rewind.training.spec import best_fraction, possible_q
+from rewind.training.spec import possible_q
+from rewind.training.view import best_fraction
 from tests.helpers import make
 from tests.training.small import DATA, QUIET, SMALL
 

@@ -17,6 +17,7 @@ from rewind_lab.bench.envs import BenchEnvs
 from rewind_lab.bench.evaluation import BenchEvaluation
 from rewind_lab.bench.memory import BenchMemory
 from rewind_lab.bench.peers import BenchPeers
+from rewind_lab.bench.ranking import BenchRanking
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
 from rewind_lab.paper import commands as paper
@@ -51,6 +52,7 @@ class Bench:
         | Annotated[BenchDeterminism, subcommand("determinism")]
         | Annotated[BenchEnvs, subcommand("envs")]
         | Annotated[BenchEvaluation, subcommand("evaluation")]
+        | Annotated[BenchRanking, subcommand("ranking")]
     )
 
     def run(self) -> None:

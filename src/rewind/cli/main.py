@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple, TextIO, Union, cast
 from rewind.cli.arguments import parse, subcommand
 from rewind.cli.data import Data
 from rewind.cli.demo import Demo
+from rewind.cli.evaluate import Evaluate
 from rewind.cli.export import Export
 from rewind.cli.inspect import Inspect
 from rewind.cli.mazes import Mazes
@@ -29,6 +30,7 @@ OWN: Mapping[str, Any] = {
     "demo": Demo,
     "train": Train,
     "watch": Watch,
+    "evaluate": Evaluate,
     "export": Export,
     "report": Report,
     "inspect": Inspect,

@@ -15,6 +15,8 @@ from rewind.cli.train_runs import Described, batch_size_of, describe_runs, file_
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
+from rewind.evaluation.offline_record import SOURCE, write_offline
+from rewind.evaluation.offline_table import OFFLINE, offline_table
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
 from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
 from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_scores
@@ -81,6 +83,8 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     told = asdict(command)
     del told["output"], told["reader"], told["agent"]["steps"]
     told["data"]["dataset"] = data.fingerprint  # wherever the file is
+    if not command.data.hold_out:  # trainings without it have the names that earlier versions gave them
+        del told["data"]["hold_out"], told["data"]["hold_out_seed"]
     return first.with_name(f"{name}-{digest([json.dumps(told)])}")
 
 
@@ -177,11 +181,16 @@ def report(
     print(f"\n{diagnostics_table(figures) if environment is None else score_table(figures)}\n")
     provenance = {
         "data": {"name": data.name, "fingerprint": data.fingerprint, "notes": data.notes},
+        "source": {name: value for name, value in plain(asdict(command.data)).items() if name in SOURCE},
         "environment": environment,
         "steps": command.agent.steps,
         "batch_size": command.agent.batch_size,
     }
     folders = save_policies(trained, out, provenance)
+    if environment is None and command.data.hold_out and folders:
+        print("fitted Q evaluation on the trajectories that were held out", flush=True)
+        record = write_offline(out, [out], data)
+        print(f"\n{offline_table(record)}\nwrote {out / OFFLINE}\n")
     names = [result.run.name for result in trained]
     results = {
         **provenance,

@@ -33,6 +33,10 @@ class DataOptions:
     action_bounds: tuple[tuple[float, float], ...] | None = None
     """The smallest and the largest action of each column, such as 0 100 0 1 for two columns; default: -1 and 1, or
     those of the data where it goes beyond."""
+    hold_out: float = 0.0
+    """Never train on this fraction of the trajectories, such as 0.1: diagnostics and offline evaluation use them."""
+    hold_out_seed: int = 0
+    """Which trajectories are held out."""
 
 
 @dataclass(frozen=True)

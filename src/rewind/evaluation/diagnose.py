@@ -104,17 +104,20 @@ def _impossible(values: Array, low: float, high: float) -> float:
     return float("nan") if np.isnan(beyond).all() else float(((beyond > SLACK) | np.isnan(beyond)).mean())
 
 
-def monte_carlo(data: Trajectories, discount: float) -> Array:
+def monte_carlo(data: Trajectories, discount: float, cut: bool = False) -> Array:
     """(rows,) discounted sum of the rewards from each row to the next terminal, float64.
 
     NaN where a time-out cut off so much that it would show: rows with discount^(steps left) above 1% that no terminal
     follows.
+
+    cut: instead of NaN, the sum up to the time-out
     """
-    return _discounted(data.rewards.astype(np.float64), data.starts, data.lengths, data.terminals, discount)
+    rewards, most = data.rewards.astype(np.float64), 1.0 if cut else NEGLIGIBLE
+    return _discounted(rewards, data.starts, data.lengths, data.terminals, discount, most)
 
 
 @compiled
-def _discounted(rewards: Array, starts: Array, lengths: Array, terminals: Array, discount: float) -> Array:
+def _discounted(rewards: Array, starts: Array, lengths: Array, terminals: Array, discount: float, most: float) -> Array:
     returns = np.full(rewards.size, np.nan)
     for group in range(lengths.size):
         total, tail = 0.0, 1.0  # tail: what a reward after the last row would count here
@@ -123,7 +126,7 @@ def _discounted(rewards: Array, starts: Array, lengths: Array, terminals: Array,
                 total, tail = 0.0, 0.0
             total = rewards[row] + discount * total
             tail *= discount
-            if tail <= NEGLIGIBLE:
+            if tail <= most:
                 returns[row] = total
     return returns
 

@@ -182,30 +182,31 @@ def episode_seed(seed: int, run_seed: int, step: int) -> int:
 
 
 def diagnosed(group: Group, step: int) -> Figures:
-    """Critics and policies held against the data (`rewind.envs.diagnose`); for when there is no simulator."""
+    """Critics and policies held against the data; against what was held out, where anything was."""
     found = [_diagnose(group, at, run) for at, run in enumerate(group.runs)]
     return {name: np.array([one[name] for one in found]) for name in (*DIAGNOSED, *COUNTS)}
 
 
 def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:
-    data, normaliser, units, _ = group.sources[at]
+    source = group.sources[at]
     policy = jax.tree.map(lambda leaf: leaf[at], group.policies())
 
     def act(observations: Array) -> Any:
-        return units.undo(run.agent.act(policy, jnp.asarray(normaliser(observations), jnp.float32)))
+        return source.actions.undo(run.agent.act(policy, jnp.asarray(source.normaliser(observations), jnp.float32)))
 
+    data = source.data if source.held_out is None else source.held_out
     discount = 0.99 if run.agent.discount is None else float(run.agent.discount)
     return asdict(diagnose(critic_of(group, at), act, data, discount, possible=group.possible[at]))
 
 
 def critic_of(group: Group, at: int) -> Callable[[Array, Array], Any]:
     """Q(s, a) of one run as it is now, the mean of its critics, (rows,); NaN for an agent without critics."""
-    agent, (_, normaliser, units, _) = group.runs[at].agent, group.sources[at]
+    agent, source = group.runs[at].agent, group.sources[at]
     state = jax.tree.map(lambda leaf: leaf[at], group.engine.state)
 
     def q(observations: Array, actions: Array) -> Any:
-        states = jnp.asarray(normaliser(observations), jnp.float32)
-        values = agent.q_values(state, states, jnp.asarray(units(actions), jnp.float32))
+        states = jnp.asarray(source.normaliser(observations), jnp.float32)
+        values = agent.q_values(state, states, jnp.asarray(source.actions(actions), jnp.float32))
         return np.full(len(observations), np.nan) if values is None else values
 
     return q

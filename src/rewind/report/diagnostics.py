@@ -1,4 +1,4 @@
-"""A page for training without a simulator: how critics and policies stand to the data. No score, and no ranking."""
+"""A page for training without a simulator: policies ranked by the log alone, then how they stand to the data."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ from rewind.agents.settings import agent_label, has_critics
 from rewind.evaluation.diagnose import COUNTS, counted_rows
 from rewind.evaluation.rows import diagnostics_of, run_key
 from rewind.report.curves import chart_data, mean_curve
+from rewind.report.decision import decision
 from rewind.report.document import Block, Cell, Chart, Document, Line, Section, Table
 from rewind.report.methods import Method
 from rewind.report.provenance import facts, origin
@@ -25,6 +26,7 @@ NO_SCORE = (
     "the data. They cannot rank policies by return: of two methods, the one with the better figures may earn less."
 )
 READING = (
+    "Where trajectories were held out, the figures look at those alone. "
     "Mean over the runs at the end of training, with the 95% bootstrap interval of that mean over seeds (none for a "
     "single run; with few seeds too narrow rather than too wide). A run that broke counts as it last was sound. "
     f"A critic diverged if its run broke, or if its Q is beyond what rewards can add up to, by {SLACK:.0%} of that. "
@@ -120,13 +122,12 @@ def build(trainings: Sequence[Training]) -> Document:
         _chart("diagnostics", "Against the data:"),
     ]
     sections = [
+        decision(trainings),
         Section("diagnostics", "Diagnostics", diagnosed),
         Section("training", "Training", [LOGGED, _chart("training", "Training:")]),
         Section("origin", "Origin", origin(results)),
     ]
-    subtitle = (
-        "Training without a simulator: the runs in this folder against their data. None of the figures is a score."
-    )
+    subtitle = "Training without a simulator: which policy to choose by the log alone, and what speaks against it."
     return Document("Training report", subtitle, facts(results), sections, chart_data(charts, {}))
 
 

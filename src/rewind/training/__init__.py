@@ -2,8 +2,9 @@
 
 from rewind.training.determinism import make_deterministic
 from rewind.training.options import Options, Stopped, Trained
-from rewind.training.spec import Run, Sampler, View, bound_targets, engine_run, make_runs
+from rewind.training.spec import Run, Sampler, bound_targets, engine_run, make_runs
 from rewind.training.trainer import Trainer, train
+from rewind.training.view import View
 
 __all__ = [
     "Options",

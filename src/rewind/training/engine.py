@@ -55,12 +55,13 @@ def make_normaliser(data: Trajectories, normalise: bool) -> Normaliser:
 
 
 class Source(NamedTuple):
-    """A data set as some runs see it, and where its rows begin in the table."""
+    """A data set as some runs see it, where its rows begin in the table, and what these runs are never trained on."""
 
     data: Trajectories
     normaliser: Normaliser
     actions: Normaliser = AS_THEY_ARE
     first: int = 0
+    held_out: Trajectories | None = None
 
 
 # How a row of the table ends. 0: with another transition of its trajectory; or with the last step of its trajectory,

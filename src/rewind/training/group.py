@@ -37,7 +37,8 @@ from rewind.training.engine import (
 )
 from rewind.training.options import Options
 from rewind.training.planner import QUANTILES, Planned, Planner
-from rewind.training.spec import Run, View, agent_data, data_of, plain, possible_q
+from rewind.training.spec import Run, agent_data, data_of, plain, possible_q
+from rewind.training.view import View
 
 NEAR = 1e-4  # by how much, relative to its bound, an action may be beyond
 
@@ -209,9 +210,12 @@ def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list
         raw = data_of(run, data)
         if (id(raw), run.view) not in sources:
             check_data(raw, run, batch_size)
-            seen = run.view.apply(agent_data(type(run.agent), raw))
+            whole = agent_data(type(run.agent), raw)
+            seen = run.view.apply(whole)
             normaliser = make_normaliser(seen, run.view.normalise_states)
-            sources[id(raw), run.view] = Source(seen, normaliser, action_units(seen, run), rows)
+            sources[id(raw), run.view] = Source(
+                seen, normaliser, action_units(seen, run), rows, run.view.held_out(whole)
+            )
             rows += seen.rows
     return [sources[id(data_of(run, data)), run.view] for run in runs]
 

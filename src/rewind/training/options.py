@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from rewind.checked_log import Record
+from rewind.data import Trajectories
 from rewind.errors import RewindError, UsageError, unknown_name
 from rewind.training.engine import AS_THEY_ARE, Normaliser
 from rewind.training.spec import Run
@@ -34,6 +35,7 @@ class Trained:
     alive: bool  # False: its numbers exploded, and the policy is the last one from before
     records: list[Record] = field(default_factory=list)
     actions: Normaliser = AS_THEY_ARE
+    data: Trajectories | None = None  # as it saw them; None: not known
 
     def act(self, observations: Any) -> Any:
         """(rows, observation) -> (rows, action): the deterministic policy on raw observations."""

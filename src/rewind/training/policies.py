@@ -9,15 +9,14 @@ import numpy as np
 
 from rewind.agents.agent import Agent
 from rewind.errors import UsageError
+from rewind.guard import DataSupport, support_of
 from rewind.policy import Policy
 from rewind.progress import say
 from rewind.training.options import Trained
 from rewind.version import __version__
 
-PROBES, NEAR = (
-    64,
-    1e-4,
-)  # random observations, and how far the two policies may differ, relative to the range of actions
+# Random observations, and how far the two policies may differ, relative to the range of actions
+PROBES, NEAR = 64, 1e-4
 
 
 def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str, Any]) -> dict[int, Path]:
@@ -27,25 +26,33 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
 
     provenance: facts about all of them
     """
-    folders = {}
+    folders: dict[int, Path] = {}
+    supports: dict[int, DataSupport] = {}  # of the data sets, which runs share
     for number, result in enumerate(trained):
         about = {**provenance, **result.run.describe(), "alive": result.alive, "rewind": __version__}
+        data = result.data
+        if data is not None and id(data) not in supports:
+            supports[id(data)] = support_of(data.observations, data.actions)
         try:
-            folders[number] = to_policy(result, about).save(out / "policies" / f"{number:03d}")
+            policy = to_policy(result, about, supports.get(id(data)))
+            folders[number] = policy.save(out / "policies" / f"{number:03d}")
         except UsageError as error:
             say(f"rewind: run {number}: {error}")
     return folders
 
 
-def to_policy(trained: Trained, provenance: Mapping[str, Any]) -> Policy:
-    """The policy of a run, without its agent. Raises an error if it does not act as a `Policy` does."""
+def to_policy(trained: Trained, provenance: Mapping[str, Any], support: DataSupport | None = None) -> Policy:
+    """The policy of a run, without its agent. Raises an error if it does not act as a `Policy` does.
+
+    support: what its data covers, to be saved with it
+    """
     agent = trained.run.agent
     network = layers(agent, trained.policy)
     if network is None:
         raise UsageError(f"a policy of {type(agent).__name__} cannot be saved: it is not max_action * tanh(MLP)")
     mean, scale = trained.normaliser
     low, high = (trained.actions.undo(np.float32(bound)) for bound in (-agent.max_action, agent.max_action))
-    policy = Policy(*network, mean, scale, low, high, provenance, agent.discrete)
+    policy = Policy(*network, mean, scale, low, high, provenance, agent.discrete, support)
     probes = np.random.default_rng(0).standard_normal((PROBES, policy.observation_size), np.float32) * scale + mean
     with jax.default_matmul_precision("highest"):
         acted = trained.act(probes)

@@ -16,10 +16,10 @@ from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 from rewind.run_spec import AROUND, OFF, SAMPLING, VIEW, RunSpec
 from rewind.targets import target_bounds
+from rewind.training.view import WITHOUT_HOLD_OUT, View
 
 Memory = TrajectoryReplay | UniformReplay
 
-REWARDS = ("raw", "minus_one", "times_100", "return_range")
 OTHERS = ("baseline", "tr", "paper", "auto")  # samplers that are no priority
 
 
@@ -57,47 +57,6 @@ class Sampler:
 
 
 @dataclass(frozen=True)
-class View:
-    """How a run sees the data: what is done to it before a memory or an agent gets it."""
-
-    rewards: str = "raw"
-    """raw, minus_one (r - 1), times_100 (r * 100) or return_range (r * 1000 / (largest return - smallest return))"""
-    normalise_states: bool = False
-    """Observations minus their mean, divided by their standard deviation plus 1e-3."""
-    top: float = 1.0
-    """Only this fraction of the trajectories, the best by return."""
-    action_bounds: tuple[tuple[float, float], ...] | None = None
-    """The smallest and the largest action of each column; None: -1 and 1, or the data's where it goes beyond"""
-
-    def __post_init__(self) -> None:
-        if self.rewards not in REWARDS:
-            raise unknown_name("reward transform", self.rewards, REWARDS)
-        if not 0.0 < self.top <= 1.0:
-            raise UsageError(f"top is {self.top}; expected a fraction above 0, at most 1")
-
-    def apply(self, data: Trajectories) -> Trajectories:
-        """The data with its rewards transformed and its trajectories chosen; states are normalised on the device."""
-        if self.top < 1.0:
-            data = data.select(best_fraction(data.returns, self.top))
-        if self.rewards == "raw":
-            return data
-        if self.rewards == "minus_one":
-            return data.map_rewards(lambda rewards: rewards - 1, "r - 1")
-        if self.rewards == "times_100":
-            return data.map_rewards(lambda rewards: rewards * 100, "r * 100")
-        spread = float(data.returns.max() - data.returns.min())
-        if spread == 0:
-            raise UsageError("rewards 'return_range' need trajectories of different returns; here all are equal")
-        return data.map_rewards(lambda rewards: rewards * np.float32(1000 / spread), f"r * 1000 / {spread:g}")
-
-
-def best_fraction(returns: np.ndarray[Any, Any], top: float) -> np.ndarray[Any, Any]:
-    """Which trajectories have the highest returns: at least one, ties in the order of the data."""
-    count = max(1, math.ceil(top * len(returns) - 1e-9))  # 0.1 * 30 is a little more than 3
-    return np.sort(np.argsort(-np.asarray(returns), kind="stable")[:count])
-
-
-@dataclass(frozen=True)
 class Run:
     """One training run. Runs that differ only in numbers, memories, seeds and data are trained together.
 
@@ -125,7 +84,7 @@ class Run:
             "name": self.name,
             "agent": {"class": type(self.agent).__name__, **finite},
             "sampler": asdict(self.sampler),
-            "view": {name: value for name, value in asdict(self.view).items() if value is not None},
+            "view": self.view.describe(),
             "seed": self.seed,
             **({} if self.data is None else {"data": {"name": self.data.name, "fingerprint": self.data.fingerprint}}),
         }
@@ -217,7 +176,7 @@ def usual_settings(algorithm: str, dataset: str | None, steps: int) -> dict[str,
     """What a run on a data set has where nobody sets anything: the agent's fields, and the view of the data."""
     kind = AGENTS[algorithm]
     defaults = {field.name: field.default for field in dataclass_fields(kind) if field.default is not MISSING}
-    view = {"top": View.top, "action_bounds": None, **paper_view(algorithm, dataset)}
+    view = {"top": View.top, "action_bounds": None, **WITHOUT_HOLD_OUT, **paper_view(algorithm, dataset)}
     return {**defaults, **kind.defaults(steps), **paper_settings(algorithm, dataset), **view}
 
 

@@ -235,8 +235,10 @@ class Trainer:
         policies = to_host(group.policies())
         for at, (number, alive) in enumerate(zip(group.numbers, self.alive, strict=True)):
             policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
-            (_, normaliser, actions, _), records = group.sources[at], journal.records[number]
-            self._trained[number] = Trained(self.runs[number], policy, normaliser, alive, records, actions)
+            source, records = group.sources[at], journal.records[number]
+            self._trained[number] = Trained(
+                self.runs[number], policy, source.normaliser, alive, records, source.actions, source.data
+            )
 
     def _next_stop(self) -> int:
         """The next step at which something other than training happens; blocks end there."""

@@ -1,0 +1,171 @@
+"""`rewind bench ranking`: how well criteria without a simulator rank policies, on data sets that have one.
+
+The sets, runs and fits are in ranking.toml, fixed before anything was measured. For each set: train, keep policies on
+the way, evaluate each in the simulator (the truth), and rank them by the held-out trajectories alone.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from rewind.arrays import Array
+from rewind.data import Trajectories, load
+from rewind.envs.make import known_task, make
+from rewind.errors import UsageError, unknown_name
+from rewind.evaluation.fqe import FitSettings
+from rewind.evaluation.offline import evaluate_offline
+from rewind.evaluation.scoring import diagnosed, find_environment
+from rewind.files import read_json, write_json
+from rewind.policy import Policy, load_policy
+from rewind.table import table
+from rewind.training import Options, Run, Trained, View, make_runs, train
+from rewind.training.engine import to_host
+from rewind.training.group import Group
+from rewind.training.policies import to_policy
+from rewind_lab.bench.ranking_figures import Judged, judge, summarise
+from rewind_lab.bench.timing import machine
+
+DIAGNOSTICS = ("td_error", "value_bias", "action_distance")
+
+
+@cache
+def definition() -> Mapping[str, Any]:
+    """ranking.toml."""
+    return tomllib.loads((resources.files("rewind_lab.bench") / "ranking.toml").read_text(encoding="utf-8"))
+
+
+@dataclass
+class BenchRanking:
+    """Measure how well fitted Q evaluation, TD error and others rank policies where a simulator knows the truth."""
+
+    sets: tuple[str, ...] = ()
+    """Data sets of ranking.toml; default: all. One that has its file in --out is not measured again."""
+    out: Path = Path("lab/results/ranking")
+    """Folder for the results, a file for each set."""
+    work: Path = Path("runs/ranking")
+    """Folder for the policies: a set that was stopped continues from them."""
+    summary: Path | None = None
+    """Also write the means over all sets in --out to this file: src/rewind/report/ranking.json is what pages show."""
+
+    def run(self) -> None:
+        known = definition()["sets"]
+        for name in self.sets or known:
+            if name not in known:
+                raise unknown_name("set of ranking.toml", name, known)
+            path = self.out / f"{name.replace('/', '-')}.json"
+            if not path.exists():
+                write_json(path, measure(name, self.work / name.replace("/", "-")))
+            print_figures(read_json(path))
+        if self.summary is not None:
+            write_json(self.summary, summarise([read_json(path) for path in sorted(self.out.glob("*.json"))]))
+            print(f"wrote {self.summary}")
+
+
+def measure(name: str, work: Path) -> dict[str, Any]:
+    """All figures of one set."""
+    about, common = definition()["sets"][name], definition()
+    data = fewer_rows(load(name), about["rows"])
+    view = View(normalise_states=True, hold_out=common["hold_out"])
+    held_out = view.held_out(data)
+    assert held_out is not None
+    policies = trained_policies(data, view, about, work)
+    environment = find_environment("auto", data.name, data.notes)
+    if environment is None:
+        raise UsageError(f"{name} has no simulator")
+    truths = {}
+    for key, policy in policies.items():
+        path = work / "truth" / f"{key}.json"
+        if not path.exists():
+            write_json(path, truth(policy, environment, about["episodes"], common["discount"]))
+        truths[key] = read_json(path)
+    estimates = {}
+    for fit, settings in common["fits"].items():
+        chosen = FitSettings(
+            steps=about["fit_steps"], batch_size=about["fit_batch"], hidden=tuple(about["fit_hidden"]), **settings
+        )
+        result = evaluate_offline(held_out, policies, common["discount"], chosen)
+        estimates[fit] = {key: [float(bound) for bound in result.estimate(key)] for key in policies}
+    diagnostics = {key: policy.provenance["figures"] for key, policy in policies.items()}
+    judged = Judged(truths, estimates, {one: {k: v[one] for k, v in diagnostics.items()} for one in DIAGNOSTICS})
+    device = jax.devices()[0].device_kind
+    return {"set": name, "trajectories": len(held_out), **judge(judged), "machine": {**machine(), "device": device},
+            "truths": truths, "estimates": estimates, "diagnostics": diagnostics}  # fmt: skip
+
+
+def fewer_rows(data: Trajectories, rows: int) -> Trajectories:
+    """As many random trajectories as have so many rows together, or all."""
+    order = np.random.default_rng(0).permutation(len(data))
+    return data.select(np.sort(order[: 1 + int(np.searchsorted(np.cumsum(data.lengths[order]), rows))]))
+
+
+def trained_policies(data: Trajectories, view: View, about: Mapping[str, Any], work: Path) -> dict[str, Policy]:
+    """The policies of all runs on the way, by name; those that are in `work` are not trained again."""
+    done, folder = work / "trained.json", work / "policies"
+    if not done.exists():
+        runs = runs_of(data, view, about)
+        at = tuple(max(2, int(share * about["steps"]) // 2 * 2) for share in definition()["checkpoints"])
+        options = Options(steps=about["steps"], evaluate_at=at, out=work / "training", resume=True)
+        train(data, runs, lambda group, step: keep_policies(group, step, folder), options)
+        write_json(done, {"policies": sorted(path.name for path in folder.iterdir())})
+    return {key: load_policy(folder / key) for key in read_json(done)["policies"]}
+
+
+def runs_of(data: Trajectories, view: View, about: Mapping[str, Any]) -> list[Run]:
+    runs = []
+    for algorithm, sampler, beta in definition()["runs"][about["actions"]]:
+        hidden = {"hidden": tuple(about["hidden"])}
+        runs += make_runs(data, algorithm, samplers=sampler, betas=beta, view=view, **hidden)
+    return runs
+
+
+def keep_policies(group: Group, step: int, folder: Path) -> dict[str, Any]:
+    """An evaluation that keeps the policies as they are, each with its diagnostics."""
+    figures, stacked = diagnosed(group, step), to_host(group.policies())
+    for at, (run, source) in enumerate(zip(group.runs, group.sources, strict=True)):
+        policy = jax.tree.map(lambda leaf, at=at: leaf[at], stacked)
+        told = {name: _finite(figures[name][at]) for name in DIAGNOSTICS}
+        key = f"{run.name} step {step}".replace(" ", "-")
+        trained = Trained(run, policy, source.normaliser, True, [], source.actions)
+        to_policy(trained, {"name": key, "figures": told}).save(folder / key)
+    return figures
+
+
+def truth(policy: Policy, environment: str, episodes: int, discount: float) -> dict[str, float]:
+    """The mean return of a policy in its simulator, and the mean discounted one with its standard error."""
+    known = known_task(environment)
+    env = make(environment, episodes)
+    observations, _ = env.reset(seed=list(range(episodes)))
+    returns, discounted, playing, step = np.zeros(episodes), np.zeros(episodes), np.ones(episodes, bool), 0
+    while playing.any() and (known is None or step < known.horizon):
+        observations, rewards, terminated, truncated, _ = env.step(_actions(policy, observations))
+        returns += playing * rewards
+        discounted += playing * rewards * discount**step
+        playing &= ~(terminated | truncated)
+        step += 1
+    env.close()
+    error = float(discounted.std(ddof=1) / np.sqrt(episodes))
+    return {"return": float(returns.mean()), "value": float(discounted.mean()), "error": error}
+
+
+def _actions(policy: Policy, observations: Array) -> Array:
+    return policy(observations.reshape(len(observations), -1))
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def print_figures(figures: Mapping[str, Any]) -> None:
+    lines: Sequence[dict[str, Any]] = [
+        {"criterion": name, **{key: None if value is None else f"{value:.2f}" for key, value in of.items()}}
+        for name, of in figures["criteria"].items()
+    ]
+    print(f"{figures['set']}: {len(figures['truths'])} policies, {figures['trajectories']} held-out trajectories")
+    print(table(list(lines)))

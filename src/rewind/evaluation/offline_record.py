@@ -1,0 +1,168 @@
+"""From folders of trained policies to `offline.json`: their offline evaluation, ranked, with what could be wrong."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rewind.arrays import Array
+from rewind.data import Trajectories, load
+from rewind.data.split import split
+from rewind.errors import DataError, RewindError, UsageError
+from rewind.evaluation.concerns import concerns_of, log_figures, policy_figures
+from rewind.evaluation.fqe import FitSettings
+from rewind.evaluation.importance import weighted_importance_sampling
+from rewind.evaluation.offline import LogView, OfflineEvaluation, evaluate_offline
+from rewind.evaluation.offline_table import LOG, OFFLINE
+from rewind.files import file_digest, write_json
+from rewind.policy import Policy, load_policy
+from rewind.statistics import Estimate
+
+SOURCE = ("dataset", "boundaries", "merge_fragments", "keys")  # of `rewind train`: what the data is loaded with
+
+
+class SavedPolicy(NamedTuple):
+    name: str
+    folder: Path
+    policy: Policy
+
+
+def find_policies(paths: Sequence[Path]) -> list[SavedPolicy]:
+    """The policies in these folders: of `rewind train`, or of single policies. Names that occur twice get numbers."""
+    folders: list[Path] = []
+    for path in paths:
+        inside = sorted(found.parent for found in path.glob("policies/*/policy.json"))
+        folders += inside or [path]  # load_policy says what is missing
+    found: list[SavedPolicy] = []
+    for folder in dict.fromkeys(folders):
+        policy = load_policy(folder)
+        name = str(policy.provenance.get("name") or folder.name)
+        if name in {saved.name for saved in found}:
+            name = f"{name} ({folder})"
+        found.append(SavedPolicy(name, folder, policy))
+    return found
+
+
+def load_log(policies: Sequence[SavedPolicy], dataset: str | None = None) -> Trajectories:
+    """The data that all of them were trained on, or a part of it.
+
+    dataset: where it is now; default: where it was then
+    """
+    first = policies[0].policy.provenance
+    prints = {str(saved.policy.provenance.get("data", {}).get("fingerprint")) for saved in policies}
+    if len(prints) > 1:
+        raise UsageError(f"the policies were trained on {len(prints)} different data sets: evaluate them apart")
+    source = dict(first.get("source", {}))
+    place = dataset or source.pop("dataset", None) or first.get("data", {}).get("name")
+    if place is None:
+        raise UsageError(f"{policies[0].folder} does not say what it was trained on: --dataset FILE")
+    source.pop("dataset", None)
+    if columns := first.get("data", {}).get("notes", {}).get("columns"):
+        source["map"] = columns  # of a table
+    try:
+        data = load(place, **source)
+    except RewindError as error:
+        raise type(error)(f"the data of {policies[0].folder}: {error}; --dataset says where it is now") from error
+    if {data.fingerprint} != prints:
+        raise DataError(f"{place} is not the data that {policies[0].folder} was trained on: its fingerprint differs")
+    return data
+
+
+def held_out_of(policies: Sequence[SavedPolicy], data: Trajectories) -> Array | None:
+    """The trajectories that none of them was trained on; None where one of them was trained on all."""
+    common = np.arange(len(data))
+    for view in (saved.policy.provenance.get("view", {}) for saved in policies):
+        if not view.get("hold_out"):
+            return None
+        _, held_out = split(len(data), view["hold_out"], view.get("hold_out_seed", 0))
+        common = np.intersect1d(common, held_out)
+    if not len(common):
+        raise UsageError("no trajectory was held out by all of these policies: evaluate each training alone")
+    return common
+
+
+def discount_of(policies: Sequence[SavedPolicy]) -> float:
+    """The largest that any of them was trained with: the one that looks furthest ahead."""
+    trained = [saved.policy.provenance.get("agent", {}).get("discount") for saved in policies]
+    return max((float(value) for value in trained if value is not None), default=0.99)
+
+
+def write_offline(
+    folder: Path,
+    paths: Sequence[Path],
+    data: Trajectories | None = None,
+    dataset: str | None = None,
+    discount: float | None = None,
+    settings: FitSettings | None = None,
+    log_prob: Array | None = None,
+) -> dict[str, Any]:
+    """Evaluate the policies in `paths`, write `offline.json` in `folder`, and return what it holds.
+
+    data: what they were trained on, where it is loaded already
+    log_prob: (rows,) of the logged actions, where the log has it: discrete policies get importance sampling as well
+    """
+    policies = find_policies(paths)
+    data = load_log(policies, dataset) if data is None else data
+    chosen = held_out_of(policies, data)
+    log = data if chosen is None else data.select(chosen)
+    acts = {saved.name: saved.policy for saved in policies}
+    result = evaluate_offline(log, acts, discount_of(policies) if discount is None else discount, settings)
+    view = LogView(log, acts)
+    record = offline_record(result, view, policies, chosen is not None)
+    if log_prob is not None and view.discrete:
+        rows = np.isin(data.trajectory_of(np.arange(data.rows)), np.arange(len(data)) if chosen is None else chosen)
+        for policy in record["policies"]:
+            policy["importance"] = _importance(view, policy["name"], log_prob[rows], result.discount)
+    write_json(folder / OFFLINE, record)
+    return record
+
+
+def offline_record(
+    result: OfflineEvaluation, log: LogView, policies: Sequence[SavedPolicy], held_out: bool
+) -> dict[str, Any]:
+    """All of it, for a JSON file; policies by rank. Values are discounted sums of the log's own rewards."""
+    saved_by_name, best = {saved.name: saved for saved in policies}, result.ranked()[0]
+    ranked = []
+    for name in result.ranked():
+        saved = saved_by_name[name]
+        figures: dict[str, Any] = {
+            "name": name,
+            "folder": str(saved.folder),
+            "digest": file_digest(saved.folder / "policy.json"),
+            "estimate": _plain(result.estimate(name)),
+            "against_log": _plain(result.difference(name)),
+            "behind_best": _plain(result.difference(best, name)),
+            "tied": result.tied(name),
+            "drift": result.moved(name),
+            **policy_figures(log, name),
+        }
+        figures["concerns"] = concerns_of(figures, result, saved.policy.provenance)
+        ranked.append(figures)
+    return {
+        "discount": result.discount,
+        "held_out": held_out,
+        "trajectories": result.trajectories,
+        "rows": log.data.rows,
+        "settings": asdict(result.settings),
+        "log": {
+            "estimate": _plain(result.estimate(LOG)),
+            "monte_carlo": _plain(result.monte_carlo),
+            "cut": result.cut,
+            **log_figures(log),
+        },
+        "policies": ranked,
+    }
+
+
+def _importance(view: LogView, name: str, log_prob: Array, discount: float) -> dict[str, Any]:
+    target = view.log_prob(name)
+    assert target is not None
+    sampled = weighted_importance_sampling(view.data, log_prob, target, discount)
+    estimate = [None if bound != bound else bound for bound in _plain(sampled.estimate)]  # JSON has no NaN
+    return {"estimate": estimate, "effective": sampled.effective}
+
+
+def _plain(estimate: Estimate) -> list[float | None]:
+    return [None if bound is None else float(bound) for bound in estimate]

@@ -1,0 +1,70 @@
+"""`offline.json`, read and shown in a terminal: what `rewind evaluate --offline` found. Needs no JAX."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rewind.errors import DataError
+from rewind.files import read_json
+from rewind.table import number, table
+
+OFFLINE = "offline.json"
+LOG = "the log's own policy"
+AGAIN = "the same `rewind evaluate --offline` command writes it again"
+
+
+def read_offline(folder: Path) -> dict[str, Any] | None:
+    """The offline evaluation in a folder; None where there is none."""
+    path = folder / OFFLINE
+    if not path.exists():
+        return None
+    record = read_json(path)
+    if not isinstance(record, dict) or not {"log", "policies", "trajectories", "held_out"} <= record.keys():
+        raise DataError(f"{path} is damaged: it is not an offline evaluation; {AGAIN}")
+    return record
+
+
+def offline_table(record: Mapping[str, Any]) -> str:
+    """For a terminal."""
+    lines = [_line(rank, policy) for rank, policy in enumerate(record["policies"], 1)]
+    own = {"name": LOG, "estimate": record["log"]["estimate"], "against_log": (), "distance": None}
+    lines.append(_line("-", own))
+    notes = [how_measured(record)]
+    if tied := tied_with_best(record):
+        notes.append(f"the data cannot tell the first from {len(tied)} of the others: {', '.join(tied)}")
+    notes += [f"{policy['name']}: {concern}" for policy in record["policies"] for concern in policy["concerns"]]
+    return "\n".join([table(lines), *notes])
+
+
+def tied_with_best(record: Mapping[str, Any]) -> list[str]:
+    """Policies whose paired interval with the first holds 0; without the first."""
+    return [policy["name"] for policy in record["policies"][1:] if policy["tied"]]
+
+
+def how_measured(record: Mapping[str, Any]) -> str:
+    where = "held-out trajectories" if record["held_out"] else "trajectories, which the policies were trained on"
+    cut = record["log"]["cut"]
+    short = f" (a time-out ends the sum: {cut:,} of them are cut short by it)" if cut else ""
+    return (
+        f"Values are discounted sums of the log's rewards (discount {record['discount']:g}) from the first states of "
+        f"{record['trajectories']:,} {where}, by fitted Q evaluation, with 95% intervals. The mean discounted return "
+        f"of these trajectories is {told(record['log']['monte_carlo'])}{short}."
+    )
+
+
+def told(estimate: Sequence[float | None]) -> str:
+    """A value and its interval."""
+    if not estimate or estimate[0] is None:
+        return "-"
+    value, *bounds = (None if bound is None else number(bound) for bound in estimate)
+    return f"{value}" if None in bounds else f"{value} [{', '.join(map(str, bounds))}]"
+
+
+def _line(rank: int | str, policy: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "policy": policy["name"],
+        "value [95%]": told(policy["estimate"]),
+        "against the log [95%]": told(policy["against_log"]),
+        "distance": "-" if policy["distance"] is None else number(policy["distance"]),
+    }

@@ -1,0 +1,174 @@
+"""The first section of a page without a simulator: which policy to choose by the log alone, and what could be wrong."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from rewind.evaluation.offline_table import AGAIN, LOG, how_measured, read_offline, tied_with_best, told
+from rewind.files import file_digest
+from rewind.report.document import Block, Cell, Fold, Line, Section, Table
+from rewind.report.train_folder import Training
+from rewind.table import number
+
+READING = (
+    "Policies in the order of their estimates. An interval covers what another log of this size would change. It does "
+    "not cover what the log never shows: a policy that acts where the log has no data may be worth anything, so read "
+    "the distance and the last column too. Differences are paired: both policies are fitted to the same resamples of "
+    "the log. With many policies, some interval is wrong: each holds for its own line."
+)
+COLUMNS = (
+    "Policy", "Value [95%]", "More than the log's own policy [95%]", "Behind the first [95%]",
+    "Distance from the log", "Outside the log", "What could be wrong",
+)  # fmt: skip
+DISTANCE = (
+    "Distance: mean over the states of the log between what the policy does and what was done, in half-ranges of the "
+    "log's actions (2: from one end to the other); of discrete actions, the share that is another one. Outside: share "
+    "of its actions beyond the middle 99% of the log's; of discrete actions, those that are fewer than 0.5% of the log."
+)
+CRITERIA = {
+    "fqe": "Fitted Q evaluation",
+    "td_error": "TD error (smallest)",
+    "value_bias": "Q minus returns (nearest 0)",
+}
+
+
+def decision(trainings: Sequence[Training]) -> Section:
+    """Ranked tables of the trainings that were evaluated offline; for the others, how to do that."""
+    blocks: list[Block] = []
+    for training in trainings:
+        record = read_offline(training.folder)
+        if record is None:
+            command = f"`rewind evaluate {training.folder} --offline`"
+            blocks.append(
+                f"The policies in {training.folder} are not ranked yet: {command} ranks them by the log alone."
+            )
+        elif (old := _outdated(record, training.folder)) is not None:
+            blocks.append(
+                f"The ranking in {training.folder} is of other policies than those there now ({old}): {AGAIN}."
+            )
+        else:
+            blocks += _ranking(record)
+    return Section("decision", "Which policy?", [*blocks, *_evidence()])
+
+
+def _outdated(record: Mapping[str, Any], folder: Path) -> str | None:
+    """The name of a policy that is no longer what was evaluated."""
+    for policy in record["policies"]:
+        path = folder / "policies" / Path(policy["folder"]).name / "policy.json"
+        if path.exists() and file_digest(path) != policy["digest"]:
+            return str(policy["name"])
+    return None
+
+
+def _ranking(record: Mapping[str, Any]) -> list[Block]:
+    policies, log = record["policies"], record["log"]
+    lines = [_line(rank, policy) for rank, policy in enumerate(policies, 1)]
+    earned = Cell(f"Mean discounted return of the log: {told(log['monte_carlo'])}")
+    lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 4, earned], total=True))
+    ranked = Table("Policies, ranked by the log alone", COLUMNS, lines, DISTANCE, cards=True)
+    data = Fold("The log that this rests on", [_data_table(record), *_action_table(record)])
+    leaves = Fold("Where the policies leave the log most", [_leaves_table(policies)])
+    return [verdict(record), ranked, how_measured(record), READING, data, leaves]
+
+
+def verdict(record: Mapping[str, Any]) -> str:
+    """One message: what the log can tell, and what it cannot."""
+    best, tied = record["policies"][0], tied_with_best(record)
+    low, high = best["against_log"][1:]
+    against = (
+        "It is better than the log's own policy." if low > 0
+        else "It is worse than the log's own policy." if high < 0
+        else "The log cannot tell whether it is better than the log's own policy."
+    )  # fmt: skip
+    first = f"The highest estimate is that of {best['name']}: {told(best['estimate'])}."
+    if tied:
+        names = ", ".join(tied[:5]) + (f" and {len(tied) - 5} more" if len(tied) > 5 else "")
+        first += f" The log cannot tell it from {names}: prefer the one with the least that could be wrong."
+    elif len(record["policies"]) > 1:
+        first += " It is better than each of the others."
+    return f"{first} {against}"
+
+
+def _line(rank: int, policy: Mapping[str, Any]) -> Line:
+    concerns = "; ".join(policy["concerns"]) or "nothing that we look for"
+    cells = [
+        _cell(policy["estimate"]),
+        _cell(policy["against_log"]),
+        Cell() if rank == 1 else _cell(policy["behind_best"], ", tied" if policy["tied"] else ""),
+        Cell(number(policy["distance"])),
+        Cell(f"{policy['outside']:.1%}"),
+        Cell(concerns),
+    ]
+    return Line(f"{rank}. {policy['name']}", cells)
+
+
+def _cell(estimate: Sequence[float], more: str = "") -> Cell:
+    value, low, high = map(number, estimate)
+    return Cell(value, f"[{low}, {high}]{more}")
+
+
+def _data_table(record: Mapping[str, Any]) -> Table:
+    log = record["log"]
+    lines = [Line(name.capitalize(), [Cell(number(value)) for value in log[name]]) for name in ("lengths", "returns")]
+    ends = record["trajectories"] - log["terminated"]
+    note = (
+        f"{record['trajectories']:,} trajectories, {record['rows']:,} rows; {log['terminated']:,} end by a terminal, "
+        f"{ends:,} by a time-out. Returns are sums without a discount."
+    )
+    return Table("Trajectories", ("", *FIVE), lines, note)
+
+
+FIVE = ("Smallest", "Lower quarter", "Middle", "Upper quarter", "Largest")
+
+
+def _action_table(record: Mapping[str, Any]) -> list[Table]:
+    log, best = record["log"], record["policies"][0]
+    if log["discrete"]:
+        lines = [Line(f"action {at}", [Cell(f"{share:.1%}")]) for at, share in enumerate(log["actions"])]
+        return [Table("Actions of the log", ("", "Share of the rows"), lines)]
+    lines = []
+    for column, (logged, chosen) in enumerate(zip(log["actions"], best["actions"], strict=True)):
+        for whose, values in (("log", logged), (best["name"], chosen)):
+            lines.append(Line(f"column {column}, {whose}", [Cell(number(value)) for value in values]))
+    return [Table("Actions of the log, and of the first policy in the same states", ("", *FIVE), lines)]
+
+
+def _leaves_table(policies: Sequence[Mapping[str, Any]]) -> Table:
+    lines = []
+    for policy in policies:
+        places = [
+            Cell(f"observation {part['column']} {part['side']} {number(part['limit'])}: {number(part['distance'])}")
+            for part in policy["leaves"]
+        ]
+        lines.append(Line(policy["name"], [Cell(number(policy["distance"])), *places, *[Cell()] * (3 - len(places))]))
+    note = "Of the lowest and the highest quarter of the rows by each column of the observations."
+    columns = ("Policy", "Mean distance", "Largest in", "Then in", "Then in")
+    return Table("Mean distance from the log, by where the state is", columns, lines, note, cards=True)
+
+
+def ranking_evidence() -> dict[str, Any]:
+    """How well each criterion ranked policies where there is a simulator: `rewind bench ranking` writes it."""
+    text = (resources.files("rewind.report") / "ranking.json").read_text(encoding="utf-8")
+    evidence: dict[str, Any] = json.loads(text)
+    return evidence
+
+
+def _evidence() -> list[Block]:
+    evidence = ranking_evidence()
+    if not evidence["sets"]:
+        return ["How well such a ranking agrees with simulators has not been measured yet (`rewind bench ranking`)."]
+    lines = []
+    for name, label in CRITERIA.items():
+        figures = evidence["criteria"][name]
+        lines.append(Line(label, [Cell(f"{figures['rank_correlation']:.2f}"), Cell(f"{figures['regret']:.0%}")]))
+    note = (
+        f"Means over {len(evidence['sets'])} data sets with simulators ({', '.join(evidence['sets'])}), "
+        f"{evidence['policies']} policies in all. Regret: what choosing the first by this criterion loses against the "
+        "truly best, as a share of the spread from the worst to the best. Nominal 95% intervals of fitted Q evaluation "
+        f"held the true value for {evidence['coverage']:.0%} of the policies. Written by `rewind bench ranking`."
+    )
+    table = Table("How well criteria ranked policies where we could check",
+                  ("Criterion", "Rank correlation", "Regret of the first choice"), lines, note)  # fmt: skip
+    return [table]
