@@ -15,6 +15,7 @@ from rewind.cli.train_runs import Described, batch_size_of, describe_runs, file_
 from rewind.data import Trajectories, load
 from rewind.errors import RewindError, UsageError
 from rewind.evaluation import evaluation_steps
+from rewind.evaluation.fqe import FitSettings
 from rewind.evaluation.offline_record import SOURCE, write_offline
 from rewind.evaluation.offline_table import OFFLINE, offline_table
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
@@ -81,7 +82,7 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     if command.output.resume and first.exists():
         return first
     told = asdict(command)
-    del told["output"], told["reader"], told["agent"]["steps"]
+    del told["output"], told["reader"], told["agent"]["steps"], told["evaluation"]["fit_steps"]
     told["data"]["dataset"] = data.fingerprint  # wherever the file is
     if not command.data.hold_out:  # trainings without it have the names that earlier versions gave them
         del told["data"]["hold_out"], told["data"]["hold_out_seed"]
@@ -123,6 +124,8 @@ def _check_numbers(command: TrainOptions) -> None:
     for beta in command.agent.betas:
         if not isinstance(beta, str) and not 0.0 <= beta <= 1.0:
             raise UsageError(f"--betas has {beta:g}; expected numbers from 0 to 1, or 'paper'")
+    if options.fit_steps < 0:
+        raise UsageError(f"--fit-steps is {options.fit_steps}; expected 0 or more")
     if not 0.0 < command.data.top <= 1.0:
         raise UsageError(f"--top is {command.data.top:g}; expected a fraction above 0, at most 1")
 
@@ -187,9 +190,10 @@ def report(
         "batch_size": command.agent.batch_size,
     }
     folders = save_policies(trained, out, provenance)
-    if environment is None and command.data.hold_out and folders:
+    fit_steps = command.evaluation.fit_steps
+    if environment is None and command.data.hold_out and folders and fit_steps:
         print("fitted Q evaluation on the trajectories that were held out", flush=True)
-        record = write_offline(out, [out], data)
+        record = write_offline(out, [out], data, settings=FitSettings(steps=fit_steps))
         print(f"\n{offline_table(record)}\nwrote {out / OFFLINE}\n")
     names = [result.run.name for result in trained]
     results = {

@@ -105,6 +105,9 @@ class EvaluationOptions:
     """Episodes per evaluation and run."""
     evaluation_seed: int = 0
     """Where first states come from. Runs of the same seed play the same episodes."""
+    fit_steps: int = 5_000
+    """With --hold-out and without a simulator: updates of fitted Q evaluation at the end, which ranks the policies.
+    0: none; `rewind evaluate --offline` does it later."""
 
 
 @dataclass(frozen=True)

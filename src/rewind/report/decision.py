@@ -34,9 +34,12 @@ CRITERIA = {
 }
 
 
-def decision(trainings: Sequence[Training]) -> Section:
-    """Ranked tables of the trainings that were evaluated offline; for the others, how to do that."""
-    blocks: list[Block] = []
+def decision(trainings: Sequence[Training], warnings: Sequence[Block]) -> Section:
+    """Ranked tables of the trainings that were evaluated offline; for the others, how to do that.
+
+    warnings: what stands before all else
+    """
+    blocks: list[Block] = [*warnings]
     for training in trainings:
         record = read_offline(training.folder)
         if record is None:

@@ -1,0 +1,120 @@
+"""From a log to a ranked page without a simulator: `rewind train --hold-out`, `evaluate --offline`, `report`."""
+
+import json
+from shutil import copytree
+
+import numpy as np
+import pytest
+
+for package in ("jax", "equinox", "optax", "tyro"):
+    pytest.importorskip(package)
+
+from tests.helpers import make
+from tests.report.browser import chromium, fits_the_screen, visit
+
+import rewind
+from rewind.cli import main
+from rewind.data import save_npz
+from rewind.data.split import split
+from rewind.evaluation.offline_record import discount_of, find_policies, held_out_of
+from rewind.report.decision import verdict
+
+__all__ = ["chromium", "visit"]  # fixtures
+TRAIN = ["--algorithm", "td3_bc", "--samplers", "baseline", "tr", "--hold-out", "0.25", "--steps", "20",
+         "--hidden", "8", "8", "--batch-size", "8", "--log-every", "10", "--fit-steps", "20"]  # fmt: skip
+DATA = make(np.random.default_rng(0).integers(5, 25, 40), known=1.0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A training of two runs on 30 of 40 trajectories."""
+    path = tmp_path_factory.mktemp("offline")
+    save_npz(DATA, path / "log.npz")
+    main(["train", "--dataset", str(path / "log.npz"), *TRAIN, "--out", str(path / "run")])
+    return path
+
+
+def fails(capsys, *arguments):
+    """The one line that is printed for bad input."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        main([*map(str, arguments)])
+    error = capsys.readouterr().err
+    assert stop.value.code == 2 and error.count("\n") == 1, error
+    return error
+
+
+def test_policies_know_what_they_were_not_trained_on(folder):
+    config = json.loads((folder / "run" / "config.json").read_text())["config"]
+    assert [run["view"]["hold_out"] for run in config["runs"]] == [0.25, 0.25]
+    policies = find_policies([folder / "run"])
+    np.testing.assert_array_equal(held_out_of(policies, DATA), split(40, 0.25)[1])
+    assert discount_of(policies) == 0.99 and policies[0].policy.provenance["source"]["dataset"].endswith("log.npz")
+    # Observations are normalised by what was trained on alone.
+    trained_on = DATA.select(split(40, 0.25)[0])
+    np.testing.assert_allclose(policies[0].policy.mean, trained_on.observations.mean(0), atol=1e-5)
+    figures = json.loads((folder / "run" / "results.json").read_text())["runs"][0]
+    assert figures["rows"] == DATA.select(split(40, 0.25)[1]).transitions.sum()  # of the diagnostics
+
+
+def test_a_resumed_training_keeps_its_split(folder, capsys):
+    again = ["train", "--dataset", folder / "log.npz", *TRAIN, "--out", folder / "run", "--resume"]
+    assert "hold_out" in fails(capsys, *again, "--hold-out", "0.5")
+    assert "hold_out_seed" in fails(capsys, *again, "--hold-out-seed", "1")
+
+
+def test_the_ranking_is_of_held_out_trajectories_and_kept_in_a_file(folder, capsys):
+    main(["evaluate", str(folder / "run"), "--offline", "--steps", "20", "--members", "4", "--out", str(folder)])
+    told, record = capsys.readouterr().out, json.loads((folder / "offline.json").read_text())
+    assert record["trajectories"] == 10 and record["held_out"] and len(record["policies"]) == 2
+    values = [policy["estimate"][0] for policy in record["policies"]]
+    assert values == sorted(values, reverse=True)
+    assert "10 held-out trajectories" in told and "only 10 trajectories" in told and "the log's own policy" in told
+
+
+def test_what_cannot_be_evaluated_is_one_line(folder, tmp_path, capsys):
+    run = folder / "run"
+    assert "--offline is missing" in fails(capsys, "evaluate", run)
+    assert "no policy in" in fails(capsys, "evaluate", tmp_path, "--offline")
+    save_npz(make([9, 9, 9], seed=1, known=1.0), tmp_path / "other.npz")
+    assert "its fingerprint differs" in fails(capsys, "evaluate", run, "--offline", "--dataset", tmp_path / "other.npz")
+    missing = fails(capsys, "evaluate", run, "--offline", "--dataset", tmp_path / "gone.npz")
+    assert "gone.npz" in missing and "--dataset says where it is now" in missing
+    assert "members is 2" in fails(capsys, "evaluate", run, "--offline", "--members", "2")
+    assert "hold_out is 1" in fails(capsys, "train", "--dataset", folder / "log.npz", *TRAIN, "--hold-out", "1")
+
+
+def test_in_a_browser_the_page_begins_with_the_ranking_and_a_phone_is_wide_enough(folder, visit):
+    main(["report", str(folder / "run")])
+    for width in (390, 1280):
+        page = visit(folder / "run" / "report.html", width=width, height=800, touch=width == 390)
+        assert fits_the_screen(page)
+    section = page.locator("section").first
+    assert "Which policy?" in section.text_content()
+    assert section.locator("table").first.locator("tbody tr").count() == 3  # two policies and the log's own
+    assert "The highest estimate is that of td3_bc" in section.text_content()
+    folded = section.locator("details").first
+    folded.locator("summary").click()
+    assert folded.get_by_text("Lower quarter").first.is_visible()
+
+
+def test_a_ranking_of_other_policies_is_not_shown(folder, tmp_path):
+    run = copytree(folder / "run", tmp_path / "run")
+    rewind.load_policy(run / "policies" / "001").save(run / "policies" / "000")
+    main(["report", str(run), "--markdown", str(tmp_path / "page.md")])
+    told = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "is of other policies than those there now" in told and "The highest estimate" not in told
+    (run / "offline.json").unlink()
+    main(["report", str(run), "--markdown", str(tmp_path / "page.md")])
+    assert f"`rewind evaluate {run} --offline`" in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+def test_the_verdict_says_when_the_log_cannot_tell():
+    def policy(name, against_log, tied):
+        return {"name": name, "estimate": [2.0, 1.0, 3.0], "against_log": against_log, "tied": tied}
+
+    first, second = policy("a", [1.0, 0.5, 1.5], True), policy("b", [0.0, -1.0, 1.0], False)
+    clear = verdict({"policies": [first, second]})
+    assert "better than each of the others" in clear and "It is better than the log's own policy" in clear
+    unclear = verdict({"policies": [{**first, "against_log": [1.0, -0.5, 2.5]}, {**second, "tied": True}]})
+    assert "cannot tell it from b" in unclear and "cannot tell whether it is better" in unclear
