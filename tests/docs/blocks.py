@@ -117,7 +117,7 @@ def write_logs(folder: Path) -> None:
     columns |= dict(zip(("level", "inflow", "demand"), data["observations"].T, strict=True))
     columns |= dict(zip(("pump", "valve"), data["actions"].T, strict=True))
     table = np.stack([column.astype(float) for column in columns.values()], axis=1)
-    np.savetxt(folder / "log.csv", table, delimiter=",", header=",".join(columns), comments="")
+    np.savetxt(folder / "log.csv", table, "%g", delimiter=",", header=",".join(columns), comments="")
     try:
         import h5py
     except ImportError:
