@@ -59,12 +59,11 @@ def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str
 
 def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[Rows, list[Any]]:
     """The rows of files that together are one table, and the names of the episodes in `Rows.episode`."""
-    try:
-        return _Filling(files, columns).rows()
-    except WrongType:
-        # The first piece of a file had whole numbers only: read all as fractions.
-        files.whole.clear()
-        return _Filling(files, columns).rows()
+    while True:
+        try:
+            return _Filling(files, columns).rows()
+        except WrongType as error:  # read again, without taking that column for whole numbers
+            files.whole.discard(str(error))
 
 
 def _short(value: Any) -> str:
@@ -112,9 +111,10 @@ class _Filling:
         if role not in self.arrays:
             self.arrays[role] = np.empty((self.files.most_rows, *values.shape[1:]), values.dtype)
         target = self.arrays[role]
-        if values.shape[1:] != target.shape[1:]:
+        if (values.shape[1:], values.dtype.kind) != (target.shape[1:], target.dtype.kind):
             raise DataError(
-                f"{self.files.place(rows.start)}: {role} have shape {values.shape[1:]}, those before {target.shape[1:]}"
+                f"{self.files.place(rows.start)}: {role} are {values.dtype}{values.shape[1:]}, those before "
+                f"{target.dtype}{target.shape[1:]}"
             )
         target[rows] = values
 
@@ -181,7 +181,7 @@ class _Filling:
         table = np.zeros(len(values) + 1, np.int8)  # a missing value has the code -1: False
         for code, value in enumerate(values):
             text = str(value).strip().lower()
-            table[code] = 1 if text in TRUE else 0 if text in FALSE or value in EMPTY else 2
+            table[code] = 1 if text in TRUE else 0 if text in FALSE or str(value) in EMPTY else 2
         flags = table[codes]
         if (flags == 2).any():
             row = int(np.argmax(flags == 2))
@@ -194,7 +194,7 @@ class _Filling:
     def _labels(self, piece: Any, name: str) -> Array:
         """The number of each row's episode."""
         codes, values = self.files.encoded(piece, name)
-        empty = [code for code, value in enumerate(values) if value in EMPTY]
+        empty = [code for code, value in enumerate(values) if str(value) in EMPTY]
         missing = (codes < 0) | np.isin(codes, empty) if empty else codes < 0
         if missing.any():
             place = self.files.place(self.begin + int(np.argmax(missing)))
