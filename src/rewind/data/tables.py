@@ -14,7 +14,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.columns import ColumnMap, column_map, resolve
 from rewind.data.table_files import EMPTY, TableFiles, WrongType
-from rewind.data.table_rows import MISSING, Rows, assemble
+from rewind.data.table_rows import MISSING, TableRows, assemble
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, naming, one_line, warn
 
@@ -48,7 +48,7 @@ def load_table(
         raise DataError(f"{path} is not a readable table (cut or damaged): {one_line(error)}") from error
 
 
-def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
+def to_trajectories(rows: TableRows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
     """The trajectories of the rows of a table."""
     data = assemble(rows, columns, files.place, name)
     data.notes["columns"] = columns.record()
@@ -57,8 +57,8 @@ def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str
     return data
 
 
-def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[Rows, list[Any]]:
-    """The rows of files that together are one table, and the names of the episodes in `Rows.episode`."""
+def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[TableRows, list[Any]]:
+    """The rows of files that together are one table, and the names of the episodes in `TableRows.episode`."""
     while True:
         try:
             return _Filling(files, columns).rows()
@@ -81,7 +81,7 @@ class _Filling:
         self.unfinished: list[Array] = []  # rows with a missing action or reward
         self.begin = 0
 
-    def rows(self) -> tuple[Rows, list[Any]]:
+    def rows(self) -> tuple[TableRows, list[Any]]:
         for piece in self.files.pieces(self.columns):
             self._fill(piece)
             self.begin += piece.num_rows
@@ -89,7 +89,7 @@ class _Filling:
             raise DataError("the table has no rows: expected at least one step")
         arrays = {role: array[: self.begin] for role, array in self.arrays.items()}
         unfinished = np.concatenate(self.unfinished) if self.unfinished else np.empty(0, np.int64)
-        return Rows(**arrays, unfinished=unfinished), list(self.codes)
+        return TableRows(**arrays, unfinished=unfinished), list(self.codes)
 
     def _fill(self, piece: Any) -> None:
         columns = self.columns
