@@ -216,7 +216,9 @@ def _final_rows(rows: TableRows, ends: Array, columns: ColumnMap, where: Callabl
     return unfinished
 
 
-def _pop_finals(rows: TableRows, ends: Array, finals: Array, notes: dict[str, Any]) -> tuple[Array, tuple[Array, Array]]:
+def _pop_finals(
+    rows: TableRows, ends: Array, finals: Array, notes: dict[str, Any]
+) -> tuple[Array, tuple[Array, Array]]:
     """Take out final rows: the ends without them, and (the rows before them, their observations)."""
     observations = rows.observations[finals]
     if not finals.size:
