@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.data.layouts import NAMED, steps, write
 from tests.data.logs import assert_equal
+from tests.helpers import make
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet
@@ -291,3 +292,22 @@ def test_images_stay_whole_numbers(tmp_path):
     with pytest.warns(UserWarning, match="guessed"):
         data = load(tmp_path / "images.parquet")
     assert data.observations.dtype == np.uint8 and np.array_equal(data.observations, images)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_trajectories_come_back_from_a_shuffled_table_of_their_steps(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    data = make(rng.integers(1, 9, 12), seed, terminated=0.5, known=1.0)
+    rows = np.arange(data.rows)
+    shuffled = rng.permutation(rows)
+    tails = np.isin(rows, data.ends)
+    columns = {
+        "episode": data.trajectory_of(rows), "t": rows, "obs": data.observations, "action": data.actions,
+        "reward": data.rewards, "terminated": data.terminals, "truncated": tails & ~data.terminals,
+        "next_obs": data.successors(rows),
+    }  # fmt: skip
+    path = write(tmp_path / "log.parquet", {name: column[shuffled] for name, column in columns.items()})
+    with pytest.warns(UserWarning, match="guessed episode=episode, time=t"):
+        found = load(path)
+    order = list(dict.fromkeys(columns["episode"][shuffled]))
+    assert_equal(found, data.select(np.array(order)))
