@@ -18,6 +18,8 @@ from rewind.cli import main
 from rewind.data.columns import write_map
 from rewind.errors import DataError, UsageError
 
+DOOR = Path(__file__).parents[2].parent / "shared" / "data" / "door-human-demos.npz"
+
 
 def text(tmp_path, *lines, name="log.csv"):
     (tmp_path / name).write_text("\n".join(lines))
@@ -311,3 +313,14 @@ def test_trajectories_come_back_from_a_shuffled_table_of_their_steps(tmp_path, s
         found = load(path)
     order = list(dict.fromkeys(columns["episode"][shuffled]))
     assert_equal(found, data.select(np.array(order)))
+
+
+@pytest.mark.skipif(not DOOR.exists(), reason="shared data is not here")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_demonstrations_nobody_here_wrote_come_back_from_a_table(tmp_path, kind):
+    data = load(DOOR)
+    columns = {"episode": data.trajectory_of(np.arange(data.rows)), "reward": data.rewards}
+    columns |= {f"obs_{at}": column for at, column in enumerate(data.observations.T)}
+    columns |= {f"action_{at}": column for at, column in enumerate(data.actions.T)}
+    with pytest.warns(UserWarning, match=r"observations=obs_0 \.\.\. obs_38 \(39 columns\)"):
+        assert_equal(load(write(tmp_path / f"door.{kind}", columns)), data)
