@@ -201,7 +201,11 @@ def test_options_that_make_no_sense_are_refused(tmp_path):
 def test_a_missing_library_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "h5py", None)
     monkeypatch.setitem(sys.modules, "minari", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "x.hdf5").touch()
+    (tmp_path / "x.csv").touch()
+    with pytest.raises(MissingExtra, match=r"\[table\]"):
+        load(tmp_path / "x.csv")
     with pytest.raises(MissingExtra, match=r"\[hdf5\]"):
         load(tmp_path / "x.hdf5")
     with pytest.raises(MissingExtra, match=r"\[minari\]"):
