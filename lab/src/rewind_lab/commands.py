@@ -15,6 +15,7 @@ from rewind_lab.behaviour.commands import (
 from rewind_lab.bench.determinism import BenchDeterminism
 from rewind_lab.bench.envs import BenchEnvs
 from rewind_lab.bench.evaluation import BenchEvaluation
+from rewind_lab.bench.larger import BenchLarger
 from rewind_lab.bench.memory import BenchMemory
 from rewind_lab.bench.peers import BenchPeers
 from rewind_lab.bench.train import BenchTrain
@@ -51,6 +52,7 @@ class Bench:
         | Annotated[BenchDeterminism, subcommand("determinism")]
         | Annotated[BenchEnvs, subcommand("envs")]
         | Annotated[BenchEvaluation, subcommand("evaluation")]
+        | Annotated[BenchLarger, subcommand("larger")]
     )
 
     def run(self) -> None:
