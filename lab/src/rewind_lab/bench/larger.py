@@ -38,7 +38,7 @@ LOOK = 0.02  # seconds between two looks at the memory
 TIMES = 4  # how much larger the data is than the limit
 PIECE = 65_536
 LENGTHS = (400, 600)  # of trajectories
-SMALL = 10_000  # rows of a small training
+SMALL = 150_000  # rows of a small training
 
 
 @dataclass
@@ -218,8 +218,8 @@ def make_folder(folder: Path, size: int) -> int:
     ends = {"terminated": np.ones(count, bool), "final_known": np.ones(count, bool)}
     finals = rng.standard_normal((count, OBSERVATIONS), dtype=np.float32)
     others = {"rewards": rng.standard_normal(rows, dtype=np.float32), "lengths": lengths}
-    for name, array in {**others, **ends, "final_observations": finals}.items():
-        write_array(folder / f"{name}.npy", array)
+    for name, column in {**others, **ends, "final_observations": finals}.items():
+        write_array(folder / f"{name}.npy", column)
     (folder / HEADER).write_text(json.dumps({"name": None, "notes": {}}))
     os.sync()  # pages that are not yet written cannot be dropped
     return rows
