@@ -43,7 +43,10 @@ SMALL = 150_000  # rows of a small training
 
 @dataclass
 class BenchLarger:
-    """Measure training and reading with data four times a memory limit, against all in memory."""
+    """Measure training and reading with data four times a memory limit, against all in memory.
+
+    Example: rewind bench larger
+    """
 
     limit_mb: int = 256
     """Memory that the process may take for the data."""
