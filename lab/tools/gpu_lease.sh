@@ -6,7 +6,8 @@
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: rewind paper collect --add FOLDER/*.jsonl; for what was taken see lab/tools/take_evaluations.sh.
 # STAGES is a file (lab/tools/stages: the next ones; then stages_adroit, which needs wheels-gpu/adroit.tar.xz too; then
-# stages_antmaze): the first line names the data sets to be built, in this order; each other line is a stage, the options of one `rewind paper run` that trains one group (--groups 1) of a million steps. A stage begins
+# stages_antmaze): the first line names the data sets to be built, in this order; each other line is a stage, the options of
+# one `rewind paper run` that trains one group (--groups 1) of a million steps. A stage begins
 # when nine tenths of the one before are trained, so that its start (data, compilation) is hidden behind that end. It works
 # in a folder of results of its own, knows nothing of what other stages train, and has the time that is left.
 # Expects the archives of lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz.
