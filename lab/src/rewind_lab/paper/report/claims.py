@@ -40,8 +40,8 @@ RULE = (
     f"reaches beyond {MARGIN:g}; it does not hold where the whole interval is below {MARGIN:g}. Otherwise it is "
     "undecided, and so it is where its p value, corrected for all claims of the table after Holm, exceeds 0.05. "
     "Beside stands the same difference from the paper's own tables, for the same data sets. “Can this data show "
-    "it?”: no where the interval is wider than the paper's effect, or where the other method leaves no room for it "
-    "below 100."
+    "it?”: no where the interval holds 0 and is wider than the paper's effect, or where the other method leaves no "
+    "room for it below 100."
 )
 NO_BREAK = "\N{NO-BREAK SPACE}"
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
