@@ -46,10 +46,9 @@ def explained(results: PaperResults) -> list[Block]:
 
 
 def _in_words(table: Table) -> str:
+    pairs = [(line.head, line.cells[-1]) for line in table.lines]
     if table.lines[-1].total:
-        pairs = zip(table.columns[1:], table.lines[-1].cells, strict=True)
-    else:
-        pairs = ((line.head, line.cells[-1]) for line in table.lines)
+        pairs = list(zip(table.columns[1:], table.lines[-1].cells, strict=True))
     return f"{table.caption}. {'; '.join(f'{name}: {cell.text}' for name, cell in pairs if cell.text)}."
 
 
