@@ -47,12 +47,12 @@ $(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --upgrade pip
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) torch
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet -c $(CONSTRAINTS) -e '.[fast,torch,torchrl,d3rlpy]' \
-	  jax equinox optax tyro cpprb tianshou flashbax 'pytest>=8' 'hypothesis>=6.100'
+	  jax equinox optax tyro cpprb tianshou flashbax 'pytest>=8' 'hypothesis>=6.100' 'nbclient>=0.10' 'ipykernel>=6.29'
 	$(BIN_INTEGRATIONS)/python -m pip install --quiet --no-deps -e lab  # its simulators and d3rlpy want different Gymnasiums
 	@touch $@
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
-	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py
+	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py 'tests/test_examples.py::test_a_notebook_runs[swap_your_buffer]'
 	$(BIN_INTEGRATIONS)/python -m pytest tests/docs/test_blocks.py -k loops -m "not long"  # the pages of the docs about them
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
@@ -90,9 +90,10 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind demo --out demo
 	cp demo/demo_*.png demo/demo_*.svg docs/images
 
-reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results/paper
-	$(BIN)/rewind paper report --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
-	  --into docs/reproduction.md docs/tables.md
+reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, and lab/results/evidence/report.html
+	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
+	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
+	  --figure docs/images --into docs/reproduction.md
 	$(BIN)/rewind paper beside
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml

@@ -43,6 +43,21 @@ def test_the_messy_log_is_the_same_each_time_and_reads_as_days(tmp_path):
     assert data.actions.max() > 50 and data.actions.min() >= 0 and data.actions.max() <= 100
 
 
+def test_the_log_of_a_policy_is_found_again_with_its_columns(tmp_path):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("equinox")
+    from rewind.evaluation.offline_record import SavedPolicy, load_log
+
+    write_log(tmp_path / "log.csv", flats=2, days=2)
+    data = rewind.load(tmp_path / "log.csv", map=MAP)
+    about = {
+        "data": {"fingerprint": data.fingerprint, "notes": data.notes},
+        "source": {"dataset": tmp_path / "log.csv"},
+    }
+    policy = rewind.Policy([np.ones((7, 1))], [np.zeros(1)], np.zeros(7), np.ones(7), 0, 100, about)
+    assert load_log([SavedPolicy("policy", tmp_path, policy)]).fingerprint == data.fingerprint
+
+
 def test_to_heat_by_price_is_worth_more_than_the_thermostat():
     start = flats(100).observe()
     thermostat = Thermostat(100, np.random.default_rng(0))
@@ -64,9 +79,10 @@ def test_notebooks_have_no_outputs_and_their_code_compiles():
 
 
 @pytest.mark.long
-def test_the_estimate_on_held_out_days_ranks_policies_as_the_simulator_does(tmp_path):
+def test_the_estimate_on_held_out_days_ranks_policies_as_the_simulator_does(tmp_path, monkeypatch):
     for package in ("pyarrow", "equinox", "tyro", "jinja2", "onnx"):
         pytest.importorskip(package)
+    rewind_command(tmp_path / "bin", monkeypatch)
     rows = run_path(tmp_path)
     assert (tmp_path / "run" / "report.html").stat().st_size > 10_000 and (tmp_path / "policy.onnx").exists()
     truths = [row["truth"] for row in rows]
@@ -100,7 +116,7 @@ def test_a_notebook_runs(tmp_path, monkeypatch, path):
 
 
 def rewind_command(folder: Path, monkeypatch):
-    """The command `rewind` of the code under test, on the path of the notebook's shell."""
+    """The command `rewind` of the code under test, for the example and the shell of a notebook."""
     folder.mkdir()
     script = folder / "rewind"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rewind.cli "$@"\n')

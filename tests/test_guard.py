@@ -46,6 +46,17 @@ def test_new_data_of_the_same_kind_is_rarely_outside():
     assert (support.novelty(half[2500:]) > 1).mean() < 0.005
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_data_of_any_size_and_scale_is_inside_itself(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = int(rng.choice([1, 2, 5, 500])), int(rng.integers(1, 20))
+    mixed = rng.standard_normal((rows, columns)) @ rng.choice([-1.0, 0.0, 1.0], (columns, columns))
+    offsets = 10.0 ** rng.uniform(-8, 7, columns) * rng.choice([-1, 0, 1], columns)
+    data = (mixed * 10.0 ** rng.uniform(-8, 8, columns) + offsets).astype(np.float32)
+    outside = support_of(data, data).novelty(data) > 1
+    assert outside.sum() <= max(1, 0.001 * rows) * (rows > 5)
+
+
 @pytest.mark.parametrize("fallback", [[20, 0.5], 20, lambda rows: np.full((len(rows), 2), 20)])
 def test_a_guarded_policy_is_the_policy_inside_and_the_fallback_outside(tmp_path, fallback):
     policy = rewind.load_policy(made().save(tmp_path))

@@ -1,6 +1,6 @@
 """From log.csv to a decision and policy.onnx, with the commands that you would type; then what the simulator says.
 
-python examples/heating/run.py                    # everything into the folder heating
+python examples/heating/run.py                    # everything into the folder runs/heating
 python examples/heating/run.py --steps 2000       # shorter
 """
 
@@ -67,7 +67,7 @@ def beside_the_truth(folder: Path, offline: dict[str, Any]) -> list[dict[str, An
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="a messy log, a policy, and whether the estimate was right")
-    parser.add_argument("--out", type=Path, default=Path("heating"))
+    parser.add_argument("--out", type=Path, default=Path("runs/heating"))
     parser.add_argument("--steps", type=int, default=10_000)
     options, begin = parser.parse_args(), time.monotonic()
     rows = run_path(options.out, options.steps)

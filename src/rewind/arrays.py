@@ -1,7 +1,7 @@
-"""Arrays of other libraries as NumPy's, and states without arrays. Only NumPy is imported."""
+"""Arrays of other libraries as NumPy's, dicts of arrays, and states without arrays. Only NumPy is imported."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,59 @@ LISTED = 100_000  # arrays with at most so many numbers are lists in a state: it
 def to_numpy(array: Any) -> Array:
     """A NumPy array from an array of any library, on any device."""
     return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
+
+
+def each_part(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """The function of an array, or of each array of a dict; `others` have the same keys."""
+    if isinstance(value, dict):
+        return {key: function(part, *(other[key] for other in others)) for key, part in value.items()}
+    return function(value, *others)
+
+
+def named_parts(name: str, value: Any) -> dict[str, Any]:
+    """{name: array}, or for a dict of arrays {"name/key": array}: how files and states hold them."""
+    return {f"{name}/{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+
+
+def find_parts(arrays: Mapping[str, Any], name: str) -> Any:
+    """What `named_parts` was given, None if `arrays` does not have it."""
+    if name in arrays:
+        return arrays[name]
+    prefix = f"{name}/"
+    return {key.removeprefix(prefix): arrays[key] for key in arrays if str(key).startswith(prefix)} or None
+
+
+def shown(value: Any) -> str:
+    """Types and shapes without the first dimension: "float32 (3,)", or "image uint8 (8, 8), state float32 (3,)"."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {shown(part)}" for key, part in value.items())
+    return f"{value.dtype} {value.shape[1:]}"
+
+
+def side_by_side(value: Any) -> Array:
+    """The parts of a dict as one row of numbers per entry, in the order of its keys; an array keeps its first axis."""
+    if not isinstance(value, dict):
+        return np.asarray(value.reshape(len(value), -1))
+    return np.concatenate([part.reshape(len(part), -1) for part in value.values()], axis=1)
+
+
+def mapped(value: Any) -> Any:
+    """An HDF5 dataset that its file holds in one piece as an array that stays there; anything else unchanged."""
+    if getattr(value, "chunks", False) is not None or not hasattr(value, "id") or value.external or not value.size:
+        return value
+    offset = value.id.get_offset()
+    return value if offset is None else np.memmap(value.file.filename, value.dtype, "r", offset, value.shape)
+
+
+def on_disk(value: Any) -> bool:
+    """Whether an array, or one of a dict of them, is mapped from a file."""
+    if isinstance(value, dict):
+        return any(map(on_disk, value.values()))
+    while value is not None:
+        if isinstance(value, np.memmap):
+            return True
+        value = getattr(value, "base", None)
+    return False
 
 
 def plain_state(state: Mapping[str, Any]) -> dict[str, Any]:

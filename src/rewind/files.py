@@ -148,7 +148,6 @@ def file_digest(path: Path) -> str:
 
 
 def write_json(path: str | os.PathLike[str], figures: Any) -> None:
-    """Write `figures` as indented JSON."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(figures, indent=2) + "\n")
 

@@ -104,10 +104,11 @@ def support_of(observations: Array, actions: Array) -> DataSupport:
     reach = SLACK * (high - low) / 2 + 1e-6 * (1 + np.abs(middle))
     mean, scale = observations.mean(0, dtype=np.float64), observations.std(0, dtype=np.float64)
     scale = np.where(scale > 1e-6 * (1 + np.abs(mean)), scale, 1.0)
+    mean, scale = mean.astype(np.float32), scale.astype(np.float32)  # as stored: the same distances later
     rows = observations[:: -(-len(observations) // MOST_ROWS)]
-    scaled = (rows - mean) / scale
+    scaled = (rows.astype(np.float64) - mean) / scale
     variances, directions = np.linalg.eigh(scaled.T @ scaled / len(scaled))
-    whiten = directions / np.sqrt(np.maximum(variances, LEAST_VARIANCE))
+    whiten = (directions / np.sqrt(np.maximum(variances, LEAST_VARIANCE))).astype(np.float32)
     limit = np.maximum(SLACK * np.quantile(np.linalg.norm(scaled @ whiten, axis=1), KEPT), 1e-6)
     return DataSupport(middle, reach, mean, scale, whiten, limit, actions.min(0), actions.max(0))
 

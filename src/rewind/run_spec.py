@@ -21,6 +21,7 @@ VIEW = ("rewards", "normalise_states", "top", "action_bounds", "hold_out", "hold
 SAMPLING = {"order": "backward", "weighting": "rank", "weighting_temperature": 1.0}
 # Settings that say how data or evaluations are not what the data set's name stands for.
 AROUND = ("transitions", "data seed", "policy", "episodes", "environment")
+PRECISION = "precision"  # setting: of matrix products, as JAX names them; the lab's runner heeds it
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class RunSpec:
         known = known_entry(self.dataset)
         data: Any = ogbench_family(self.dataset) or self.dataset if known is None else (known.suite, known.sizes)
         values = {**paper_settings(self.algorithm, self.dataset), **dict(self.settings)}
-        shapes = tuple(sorted((name, _frozen(name, values[name])) for name in SHAPES if name in values))
+        compiled = (*SHAPES, PRECISION)
+        shapes = tuple(sorted((name, _frozen(name, values[name])) for name in compiled if name in values))
         return data, self.algorithm, shapes, self.block, self.batch_size, self.steps, self.episodes
 
     @property
@@ -141,4 +143,4 @@ def _frozen(name: str, value: Any) -> Any:
     """An agent's numbers as floats, so that 50 is 50.0; all else as it is, lists as tuples."""
     if isinstance(value, (list, tuple)):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
-    return value if name in (*SHAPES, *VIEW, *AROUND, "order", "weighting") else float(value)
+    return value if name in (*SHAPES, *VIEW, *AROUND, PRECISION, "order", "weighting") else float(value)

@@ -48,9 +48,9 @@ def test_a_broken_command_says_so_in_one_line(broken_package, capsys):
 
 def test_without_the_lab_its_commands_name_it(monkeypatch, capsys):
     monkeypatch.setattr(sys.modules["rewind.cli.main"], "entry_points", lambda group: [])
-    for name in ("paper", "bench", "behaviour"):
+    for command in ("paper status", "bench status", "behaviour status", "data cards"):
         with pytest.raises(SystemExit):
-            main([name, "status"])
+            main(command.split())
         said = capsys.readouterr().err
         assert "pip install -e" in said and "lab" in said and said.count("\n") == 1
 

@@ -249,7 +249,7 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     assert all(one["name"] in printed and not one["here"] for one in made)
     DataInfo("rewind/hopper-medium-v0", json=tmp_path / "info.json").run()
     figures = json.loads((tmp_path / "info.json").read_text())
-    assert figures["bears the name of"] == "hopper-medium-v2" and figures["iql"]["rewards"] == "return_range"
+    assert figures["named after"] == "hopper-medium-v2" and figures["iql"]["rewards"] == "return_range"
     assert re.search(r"^size +1,000,000$", capsys.readouterr().out, re.MULTILINE)
     DataInfo("hopper-medium-v2", json=tmp_path / "info.json").run()
     figures = json.loads((tmp_path / "info.json").read_text())

@@ -298,9 +298,15 @@ def dict_set(tmp_path, monkeypatch):
     return made, buffers
 
 
-def test_dict_observations_without_a_rule_are_an_error_that_lists_the_keys(dict_set):
-    with pytest.raises(DataError, match=r"maze/test-v1: .*keys achieved_goal, grid, observation; .*keys=\["):
-        load("maze/test-v1")
+def test_dict_observations_stay_dicts_unless_keys_are_chosen(dict_set):
+    _, buffers = dict_set
+    data = load("maze/test-v1")
+    assert list(data.observations) == ["achieved_goal", "grid", "observation"]
+    for key, part in data.observations.items():
+        np.testing.assert_array_equal(part[:4], buffers[0].observations[key][:4])
+        np.testing.assert_array_equal(data.final_observations[key][1], buffers[1].observations[key][-1])
+    save_minari(data, "maze/again-v0")
+    assert load("maze/again-v0").digest == data.digest
     with pytest.raises(UsageError, match="the observations have"):
         load("maze/test-v1", keys=["observation", "goal"])
 
@@ -394,7 +400,7 @@ def test_the_recorder_keeps_what_the_environment_did():
     assert data.fingerprint == save
 
 
-def test_the_recorder_wants_a_rule_for_dicts_and_passes_them_through():
+def test_the_recorder_keeps_dicts_or_the_keys_that_are_chosen():
     gymnasium = pytest.importorskip("gymnasium")
     from rewind.data.recorder import RecordEpisodes
 
@@ -416,13 +422,13 @@ def test_the_recorder_wants_a_rule_for_dicts_and_passes_them_through():
             self.now += action
             return self.observe(), 1.0, bool(self.now[0] > 2), False, {}
 
-    with pytest.raises(DataError, match="keys at, goal"):
-        RecordEpisodes(Maze())
-    env = RecordEpisodes(Maze(), keys=["goal", "at"])
-    assert set(env.reset()[0]) == {"at", "goal"}
-    for _ in range(3):
-        env.step(np.array([1, 0], np.float32))
+    env, whole = RecordEpisodes(Maze(), keys=["goal", "at"]), RecordEpisodes(Maze())
+    for each in (env, whole):
+        assert set(each.reset()[0]) == {"at", "goal"}
+        for _ in range(3):
+            each.step(np.array([1, 0], np.float32))
     data = env.trajectories()
+    assert np.array_equal(whole.trajectories().observations["at"], data.observations[:, 1:])
     assert data.observations.tolist() == [[1, 0, 0], [1, 1, 0], [1, 2, 0]]
     assert data.final_observations.tolist() == [[1, 3, 0]] and data.terminated.all()
     with pytest.raises(UsageError, match="reset"):
@@ -437,3 +443,22 @@ def test_a_memory_loads_files_directly(tmp_path):
     memory.load_offline_dataset(str(tmp_path / "x.hdf5"))
     assert memory.sample(2).indices.tolist() in ([2, 6], [6, 2])
     assert load_hdf5(tmp_path / "x.hdf5").fingerprint == data.fingerprint
+
+
+def test_the_recipe_of_the_docs_reads_rlds_steps_without_the_invalid_last_action():
+    page = (Path(__file__).parents[2] / "docs/data.md").read_text(encoding="utf-8")
+    recipe = page.partition("### RLDS")[2].partition("```python\n")[2].partition("```")[0]
+
+    def steps(length, terminal):
+        for at in range(length + 1):
+            last = at == length
+            yield {
+                "observation": {"state": np.full(2, at, np.float32)}, "action": np.full(1, 99.0 if last else at),
+                "reward": 99.0 if last else 1.0, "is_first": at == 0, "is_last": last, "is_terminal": last and terminal,
+            }  # fmt: skip
+
+    found = {"episodes": [{"steps": steps(3, True)}, {"steps": steps(2, False)}, {"steps": steps(0, True)}]}
+    exec(recipe, found)
+    data = found["data"]
+    assert data.lengths.tolist() == [3, 2] and data.terminated.tolist() == [True, False] and data.final_known.all()
+    assert data.rewards.max() == 1 and data.actions.max() == 2 and data.final_observations[:, 0].tolist() == [3, 2]

@@ -230,5 +230,5 @@ def test_paths_and_rewards_that_nobody_can_read_are_one_line(tmp_path):
     zero = np.zeros(2)
     with pytest.raises(DataError, match="the reward of step 0 of an episode is 'much'; expected a number"):
         from_steps([(zero, zero, "much", zero, True, False)])
-    with pytest.raises(DataError, match=r"the observations of an episode have different shapes: \[\(2,\), \(3,\)\]"):
+    with pytest.raises(DataError, match=r"the observations of an episode have different shapes: \(2,\), \(3,\)"):
         from_steps([(zero, zero, 1.0, np.zeros(3), True, False)])

@@ -14,6 +14,7 @@ from tests.report.train_folder import write_train_folder
 from rewind.cli import main
 from rewind.evaluation import Diagnostics
 from rewind.files import file_digest, write_json
+from rewind.report import decision
 from rewind.report.diagnostics import FIGURES, NO_SCORE
 from rewind.report.train_folder import POINTS, read_metrics
 
@@ -54,8 +55,8 @@ def test_every_diagnostic_has_its_words():
 def test_figures_are_means_of_the_seeds_with_their_interval_and_no_score_is_given(tmp_path):
     told, _ = report(write_unplayed(tmp_path))
     assert NO_SCORE in told and "mine, TD3+BC" in told and "Learning curves" not in told
-    assert "| Baseline | 0.15 [0.1, 0.2] | 0.15 [0.1, 0.2] |" in told
-    assert "| TR, β 0.5 | 0.35 [0.3, 0.4] |" in told and "TD error (small is good)" in told
+    assert "| Baseline | 0.15 [-0.4853, 0.7853] | 0.15 [-0.4853, 0.7853] |" in told
+    assert "| TR, β 0.5 | 0.35 [-0.2853, 0.9853] |" in told and "TD error (small is good)" in told
 
 
 def test_critics_that_diverged_are_named_first(tmp_path):
@@ -78,7 +79,7 @@ def test_curves_have_every_figure_that_was_logged(tmp_path):
     assert list(data["training"]) == ["critic loss", "q", "actor loss"]
     baseline, tr = data["diagnostics"]["TD error"]["mine, TD3+BC"]
     assert (baseline["label"], baseline["x"], baseline["y"], baseline["runs"]) == ("Baseline", [10, 20], [0.3, 0.15], 2)
-    assert tr["label"] == "TR, β 0.5" and tr["low"][-1] == pytest.approx(0.3)
+    assert tr["label"] == "TR, β 0.5" and tr["low"] == [None, None]
     assert data["training"]["critic loss"]["mine, TD3+BC"][0]["y"] == [2e-5, 2e-5]  # small numbers stay numbers
 
 
@@ -107,7 +108,7 @@ def test_what_was_played_is_scored_and_the_rest_is_named(tmp_path, capsys):
 def test_without_its_metrics_a_folder_still_has_its_table(tmp_path):
     (write_unplayed(tmp_path) / "group-0" / "metrics.jsonl").unlink()
     told, data = report(tmp_path)
-    assert "| Baseline | 0.15 [0.1, 0.2] |" in told and data["diagnostics"] == data["training"] == {}
+    assert "| Baseline | 0.15 [-0.4853, 0.7853] |" in told and data["diagnostics"] == data["training"] == {}
 
 
 def test_long_trainings_are_thinned_and_end_where_they_ended(tmp_path):
@@ -129,7 +130,7 @@ def test_sections_go_into_a_page(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- report: diagnostics -->\n<!-- end of report -->\n")
     report(write_unplayed(tmp_path / "run"), "--into", page)
-    assert "| TR, β 0.5 | 0.35 [0.3, 0.4] |" in page.read_text(encoding="utf-8")
+    assert "| TR, β 0.5 | 0.35 [-0.2853, 0.9853] |" in page.read_text(encoding="utf-8")
 
 
 def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(visit, tmp_path):
@@ -141,8 +142,23 @@ def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(vis
     chart, training = (page.locator(f".panel[data-name={name}]") for name in ("diagnostics", "training"))
     chart.locator("[data-role=first]").select_option("Q minus returns")
     text = chart.text_content()
-    assert "Against the data: Q minus returns, mine, TD3+BC" in text and "Baseline 0.15 [0.1, 0.2] (2 runs)" in text
+    assert "Against the data: Q minus returns, mine, TD3+BC" in text and "Baseline 0.15 (2 runs)" in text
     assert "Baseline 0.00002" in training.locator(".legend").text_content()
+
+
+def test_a_page_says_how_well_such_rankings_did_and_where_another_criterion_did_better(tmp_path, monkeypatch):
+    def evidence(fqe, td_error):
+        regrets = {"fqe": fqe, "td_error": td_error}
+        criteria = {name: {"rank_correlation": 0.5, "regret": regret} for name, regret in regrets.items()}
+        return lambda: {"sets": ["one", "two"], "policies": 80, "coverage": 0.875, "criteria": criteria}
+
+    monkeypatch.setattr(decision, "ranking_evidence", evidence(0.1, 0.4))
+    told, _ = report(write_unplayed(tmp_path))
+    assert "| Fitted Q evaluation | 0.50 | 10% |" in told and "held the true value for 88% of the policies" in told
+    assert "The smallest regret" not in told
+    monkeypatch.setattr(decision, "ranking_evidence", evidence(0.4, 0.1))
+    told, _ = report(tmp_path)
+    assert "The smallest regret is that of: TD error (smallest)." in told
 
 
 def test_rows_that_are_not_those_of_results_json_are_refused(tmp_path, capsys):

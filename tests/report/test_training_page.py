@@ -27,7 +27,7 @@ def fails(capsys, folder):
 def test_folders_of_train_make_a_report_of_scores_and_curves(tmp_path):
     write_train_folder(tmp_path / "run")
     told = report(tmp_path)
-    assert "| TR, β 0.5 | 40.0 ± 14.1 | [30.0, 50.0] | 40.0 | 1.00 | 2 | 0 |" in told
+    assert "| TR, β 0.5 | 40.0 ± 14.1 | [-87.1, 167.1] | 40.0 | 1.00 | 2 | 0 |" in told
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Training report" in page and 'id="curves"' in page and 'id="claims"' not in page
 

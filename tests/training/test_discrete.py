@@ -72,3 +72,18 @@ def test_quick_data_is_the_same_each_time_and_ends_as_its_environment_does(cart)
     assert np.array_equal(grid.terminated, grid.returns == 1) and (grid.observations.sum(1) == 1).all()
     assert not grid.terminated.all() and (grid.lengths[~grid.terminated] == 100)[:-1].all()
     assert load("rewind/gridworld-mixed-v0").name == "rewind/gridworld-mixed-v0"
+
+
+def test_dict_observations_train_as_the_vectors_of_their_keys_in_alphabetical_order(cart):
+    place, poles = cart.observations[:, :2], cart.observations[:, 2:]
+    finals = cart.final_observations
+    parts = {"pole": poles, "cart": place}  # held as cart, pole: the columns of the original
+    dicts = replace(cart, observations=parts, final_observations={"cart": finals[:, :2], "pole": finals[:, 2:]})
+    (one,), (other,) = (
+        train(data, make_runs(data, "dqn", betas=[0.5], **SMALL), steps=20, **QUIET) for data in (cart, dicts)
+    )
+    assert np.array_equal(one.act(cart.observations), other.act(cart.observations))
+    image = {"observations": np.zeros((cart.rows, 4, 4), np.uint8)}
+    finals = {"image": np.zeros((len(cart), 4, 4), np.uint8)}
+    with pytest.raises(UsageError, match=r"observation 'image' has shape \(4, 4\); agents take vectors"):
+        make_runs(replace(cart, observations={"image": image["observations"]}, final_observations=finals), "dqn")

@@ -14,7 +14,6 @@ from rewind.agents.agent import Transitions
 from rewind.agents.edac import EDAC
 from rewind.agents.networks import MLP
 from rewind.errors import DataError, UsageError
-from rewind.rebuilt.ant import Walk
 from rewind.rebuilt.policy import load_behaviour
 from rewind.training.options import Stopped
 from rewind_lab.behaviour import judge
@@ -22,6 +21,7 @@ from rewind_lab.behaviour.judge import Snapshot, best_run, choose, ship
 from rewind_lab.behaviour.online import AllPlayers, BehaviourPlan, Online, Players, TimeOver, snapshots
 from rewind_lab.behaviour.sac import SAC, draw, insert, make_ring, pack, unpack
 from rewind_lab.behaviour.shipped import described, shipped
+from rewind_lab.behaviour.walk import Walk
 
 TINY = {"seeds": (0, 7), "copies": 4, "rounds": 4, "random": 64, "batch_size": 16, "capacity": 512, "early": 96}
 

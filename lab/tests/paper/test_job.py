@@ -16,8 +16,8 @@ from rewind.rebuilt.point import wander
 from rewind.run_spec import RunSpec
 from rewind.training import engine_run
 from rewind_lab.paper.clock import Deadline
-from rewind_lab.paper.index import index_of
 from rewind_lab.paper.job import JobOptions, train_group
+from rewind_lab.paper.results import index_of
 
 
 def rows_of(specs, folder, options):

@@ -8,10 +8,9 @@ from lab.tests.paper.small import row
 from rewind.agents.settings import paper_settings
 from rewind.data.catalogue import known_entry
 from rewind.run_spec import RunSpec
-from rewind_lab.paper.costs import CostEstimate
+from rewind_lab.paper.costs import CostEstimate, datasets_of, next_group, pack
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
-from rewind_lab.paper.index import Index, index_of
-from rewind_lab.paper.packing import datasets_of, next_group, pack
+from rewind_lab.paper.results import Index, index_of
 
 RUNS = in_order(load_definitions().wanted(RunChoice(tables=["2", "1", "planning_delay"], data="rewind")))
 ESTIMATE = CostEstimate(Index())

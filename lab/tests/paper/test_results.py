@@ -11,10 +11,8 @@ from rewind import DataError
 from rewind.errors import MissingExtra
 from rewind.evaluation.rows import COLUMNS, write_jsonl
 from rewind.run_spec import OLD_NAMES
-from rewind_lab.paper import collect as collecting
-from rewind_lab.paper.collect import collect, gather, set_aside
-from rewind_lab.paper.index import read_index
-from rewind_lab.paper.results import group_files, read_rows, write_parquet
+from rewind_lab.paper import results as collecting
+from rewind_lab.paper.results import collect, gather, group_files, read_index, read_rows, set_aside, write_parquet
 
 pyarrow = pytest.importorskip("pyarrow")
 

@@ -4,10 +4,20 @@ import numpy as np
 import pytest
 
 from rewind.report.runs import runs_of
-from rewind.statistics import Estimate
+from rewind.statistics import Estimate, Measured
 from rewind_lab.paper.published import Printed
-from rewind_lab.paper.report.claims import judge, load_claims
-from rewind_lab.paper.report.comparisons import Contrast, Question, agreement, direction, printed, verdict
+from rewind_lab.paper.report.claims import claims_blocks, judge, load_claims
+from rewind_lab.paper.report.comparisons import (
+    Contrast,
+    Question,
+    agreement,
+    can_show,
+    direction,
+    effect,
+    p_value,
+    printed,
+    verdict,
+)
 from rewind_lab.paper.report.cost import Cost, paper_overhead
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
 from rewind_lab.paper.report.methods import paper_sets
@@ -16,6 +26,7 @@ from rewind_lab.paper.report.results import PaperResults
 from .synthetic import as_claimed, null, rows
 
 CHEAP = Cost(1, "test", {}, {"tr": 1.01, "quality": 1.02, "uncertainty": 1.05})
+ANTMAZE = [name for name in paper_sets() if name.startswith("antmaze")]
 DEAR = Cost(1, "test", {}, {"tr": 1.2, "quality": 1.2, "uncertainty": 1.2})
 
 
@@ -170,3 +181,69 @@ def test_table_4_follows_from_the_effects(claimed):
     assert kinds["Dense reward trajectories"] == ["hurts", "hurts", "helps"]
     assert kinds["Many but not all high quality trajectories"][1] == "helps"
     assert all(cell.beside.startswith("paper: ") for line in table.lines for cell in line.cells)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "expected"),
+    [((0.1, -1.9, 1.9), "neither"), ((3, 1, 5), "helps"), ((-3, -5, -1), "hurts"), ((1, -1, 3), "undecided")],
+)
+def test_the_margin_is_the_same_in_both_directions(estimate, expected):
+    mirrored = Estimate(-estimate[0], -estimate[2], -estimate[1])
+    turned = {"helps": "hurts", "hurts": "helps"}.get(expected, expected)
+    for found, kind in ((Estimate(*estimate), expected), (mirrored, turned)):
+        assert effect(Contrast(["a"], ["a"], found, None)) == kind
+
+
+def test_a_gain_that_is_surely_smaller_than_the_margin_is_none():
+    assert verdict(Contrast(["a"], ["a"], Estimate(1.0, 0.5, 1.5), None)) == "fails"
+
+
+def test_a_verdict_must_survive_the_correction_for_all_claims_of_the_table():
+    contrast = Contrast(["a"], ["a"], Estimate(5.0, 0.2, 9.8), None, Measured(5.0, 2.4, 50))
+    assert verdict(contrast) == "holds" and 0.01 < p_value(contrast) < 0.05
+    assert verdict(contrast, 15 * p_value(contrast)) == "undecided"
+    found = judge(results(noise=8.0, datasets=["mujoco"]), None)
+    alone = [verdict(each.contrast) for each in found if each.contrast]
+    together = [each.verdict for each in found if each.contrast]
+    assert alone.count("undecided") < together.count("undecided")
+    assert all(each.p >= p_value(each.contrast) for each in found if each.p is not None)
+
+
+@pytest.mark.parametrize(("score", "limit"), [(2.0, "floor"), (99.0, "ceiling")])
+def test_sets_at_floor_and_ceiling_are_left_out_and_said_so(score, limit):
+    def flat(spec):
+        return score - 30 if "umaze" in spec.dataset else as_claimed(spec)
+
+    contrast = Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(results(flat, datasets=["antmaze"], noise=0.5))
+    assert contrast.limits == {"antmaze-umaze-v0": limit, "antmaze-umaze-diverse-v0": limit}
+    assert len(contrast.used) == 4 and contrast.ours.value == pytest.approx(15, abs=1)
+    assert can_show(contrast).endswith(f"left out: 2 at the {limit}") and can_show(contrast).startswith("yes")
+
+
+def test_a_set_on_which_one_method_leaves_the_floor_counts():
+    def lifted(spec):
+        return 8.0 if spec.sampler == "uqm_reward" else -28.0
+
+    contrast = Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(results(lifted, datasets=["antmaze"]))
+    assert not contrast.limits and len(contrast.used) == 6
+
+
+def test_data_without_room_or_with_too_few_seeds_cannot_show_it():
+    high = results(lambda spec: 60.0, datasets=["antmaze"])  # uniform sampling at 90, the paper's gain is 23
+    assert "no room for 23" in can_show(Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(high))
+    wild = results(null, datasets=["antmaze"], noise=60.0, seeds=[0, 1, 2])
+    assert can_show(Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(wild)).startswith("no: too few seeds")
+
+
+def test_other_data_sets_widen_the_interval_where_effects_differ():
+    def mixed(spec):
+        return 0.0 if spec.sampler == "baseline" else 30.0 if "play" in spec.dataset else -10.0
+
+    contrast = Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(results(mixed, datasets=["antmaze"]))
+    assert contrast.ours.low > 0 > contrast.other_sets.low
+
+
+def test_claims_about_cost_are_counted_apart(claimed):
+    scores, table, costs, cost_table = claims_blocks(judge(claimed, CHEAP))
+    assert scores.startswith("15 claims about scores") and costs.startswith("3 claims about cost. Hold: 3.")
+    assert (len(table.lines), len(cost_table.lines)) == (15, 3) and "Can this data show it?" in table.columns

@@ -18,7 +18,7 @@ from rewind.evaluation.rows import write_jsonl
 from rewind.report.document import Cell, Document, Line, Section, Table
 from rewind.report.markdown import to_markdown
 from rewind.report.page import render
-from rewind_lab.paper.collect import collect
+from rewind_lab.paper.results import collect
 
 from .synthetic import rows
 
@@ -231,8 +231,10 @@ def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):
         report(results, "--into", page, other)
         assert "- Runs: 9" in other.read_text()
         text = page.read_text()
-        assert text.startswith("# Ours\n\n<!-- report: claims -->\n\n18 claims") and text.endswith("\n\nThe end.\n")
-        assert "as before" not in text and text.count("**The paper's claims**") == 1
+        assert text.startswith("# Ours\n\n<!-- report: claims -->\n\n15 claims about scores") and text.endswith(
+            "\n\nThe end.\n"
+        )
+        assert "as before" not in text and text.count("**The paper's claims about cost**") == 1
 
 
 def test_a_page_without_marks_or_with_unknown_ones_is_refused(tmp_path, capsys):

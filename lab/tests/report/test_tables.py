@@ -118,7 +118,7 @@ def test_charts_hold_what_was_run(partial):
     assert len(series) == 18  # baseline, TR, SARSA, 12 priorities, two betas, and the paper's under its name
     one = series["TR"]
     assert one["x"][-1] == 1_000_000
-    assert all(low <= y <= high for low, y, high in zip(one["low"], one["y"], one["high"], strict=True))
+    assert set(one["low"]) == {None}  # two runs: a t interval would hide the curves
     shares = profiles(partial)["mujoco"]["td3_bc"][0]
     assert shares["y"][0] == 1 and shares["y"][-1] == 0
     assert all(before >= after for before, after in zip(shares["y"], shares["y"][1:], strict=False))

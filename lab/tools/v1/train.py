@@ -9,8 +9,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rewind.rebuilt.ant import Walk
 from rewind_lab.behaviour.online import BehaviourPlan, Online
+from rewind_lab.behaviour.walk import Walk
 
 FREE = 100.0  # metres a second: no limit
 

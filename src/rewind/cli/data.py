@@ -1,4 +1,4 @@
-"""`rewind data`: list, download and build data sets."""
+"""`rewind data`: list, download, build and convert data sets."""
 
 import time
 from dataclasses import asdict, dataclass
@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from rewind.agents.settings import agent_tables, paper_beta, paper_row, paper_settings
-from rewind.cli.arguments import Positional, subcommand, tyro
+from rewind.cli.arguments import Positional, Rare, command, named
+from rewind.data.boundaries import Boundaries
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
+from rewind.data.convert import convert
+from rewind.data.load import load
 from rewind.data.ogbench import suite_of
 from rewind.data.originals import cache_folder, get, verify
-from rewind.errors import DataError, UsageError, unknown_name
+from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.rebuilt.orders import find_built
 from rewind.rebuilt.recipes import Recipe, find_recipe, later_version, recipes
@@ -24,11 +27,14 @@ Its ants fall and miss their goals as often as D4RL's, though they are slower, a
 
 @dataclass
 class DataList:
-    """List the published data sets, and those that Rewind builds."""
+    """List the published data sets, and those that Rewind builds.
+
+    Example: rewind data list --suite antmaze
+    """
 
     suite: str | None = None
     """Only this suite: mujoco, antmaze, adroit, pointmaze or ogbench."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the list to this file, with every figure of every set."""
 
     def run(self) -> None:
@@ -51,11 +57,14 @@ class DataList:
 
 @dataclass
 class DataInfo:
-    """Show what is known about one data set, and the paper's settings for it."""
+    """Show what is known about one data set, and the paper's settings for it.
+
+    Example: rewind data info hopper-medium-v2
+    """
 
     name: Positional[str]
     """The data set, for example hopper-medium-v2 or rewind/hopper-medium-v0."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write it to this file."""
 
     def run(self) -> None:
@@ -73,16 +82,17 @@ class DataInfo:
 
 @dataclass
 class DataGet:
-    """Get the published file of a data set into the cache folder ($REWIND_DATA, or ~/.rewind/data)."""
+    """Download the published file of a data set to the cache folder ($REWIND_DATA, or ~/.rewind/data).
+
+    Example: rewind data get hopper-medium-v2 --from hopper_medium-v2.hdf5
+    """
 
     name: Positional[str]
     """The data set, for example hopper-medium-v2."""
-    source: Annotated[
-        Path | None, tyro.conf.arg(name="from", help="Take the file from here instead of the network.")
-    ] = None
-    mirror: str | None = None
-    """Base address to download from. Default: $REWIND_MIRROR, otherwise where it was published."""
-    json: Path | None = None
+    source: Annotated[Path | None, named("from", "Copy the file from here instead of downloading it.")] = None
+    mirror: Rare[str | None] = None
+    """Base address to download from. Default: $REWIND_MIRROR, otherwise the publisher's."""
+    json: Rare[Path | None] = None
     """Also write path, size and digest to this file."""
 
     def run(self) -> None:
@@ -98,9 +108,11 @@ class DataGet:
 
 @dataclass
 class DataBuild:
-    """Build a data set from behaviour policies in the cache folder ($REWIND_DATA, or ~/.rewind/data).
+    """Build a data set from behaviour policies, in the cache folder ($REWIND_DATA, or ~/.rewind/data).
 
     The same arguments give the same arrays for any number of processes.
+
+    Example: rewind data build rewind/hopper-medium-v1 --size 10000
     """
 
     name: Positional[str]
@@ -109,15 +121,15 @@ class DataBuild:
     """Number of transitions. Default: as many as D4RL's."""
     seed: int = 0
     """Seed of the episodes."""
-    threads: int | None = None
+    threads: Rare[int | None] = None
     """Number of processes. Default: one for each core."""
-    policy: Path | None = None
+    policy: Rare[Path | None] = None
     """Your own behaviour policy (docs/rebuilt_data.md); Adroit's sets need one."""
-    keep_going: bool = False
-    """In mazes: continue after an episode's own goal, to the horizon."""
+    keep_going: Rare[bool] = False
+    """In mazes: continue to the horizon after an episode reaches its goal."""
     force: bool = False
     """Build it again, even if it exists."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write path, digest and figures to this file."""
 
     def run(self) -> None:
@@ -138,47 +150,37 @@ class DataBuild:
 
 
 @dataclass
-class DataCards:
-    """Write a page for each rebuilt data set, beside D4RL's published figures. Builds missing data sets.
+class DataConvert:
+    """Write a data set as a folder of .npy files that stay on the disk, for data that does not fit into memory.
 
-    With --check: print how like D4RL's the -v1 sets are, and fail if a figure is outside its limits. Builds nothing.
+    Use the folder like any data set: rewind train FOLDER. An HDF5 file is converted piece by piece.
+
+    Example: rewind data convert log.hdf5 log_on_disk
     """
 
-    names: Positional[tuple[str, ...]] = ()
-    """The data sets, for example rewind/hopper-medium-v0. Default: all."""
-    out: Path = Path("docs/data_cards")
-    """Folder for the pages, their pictures and cards.json."""
-    check: bool = False
-    """Write nothing: check the -v1 sets."""
-    pages_only: bool = False
-    """Write the pages again from the figures in the folder; no data is read or built."""
+    source: Positional[str]
+    """What rewind train takes: a file, a folder, a name."""
+    folder: Positional[Path]
+    """The folder to write; it must not exist."""
+    boundaries: Rare[Boundaries | None] = None
+    """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
+    merge_fragments: Rare[bool | None] = None
+    """Join one-step successes to the trajectory before them. Default: the catalogue's rule, otherwise no."""
+    keys: Rare[tuple[str, ...] | None] = None
+    """For dict observations: the keys to concatenate, in this order."""
+    extras: Rare[tuple[str, ...] | None] = None
+    """Further columns to keep, for example costs."""
 
     def run(self) -> None:
-        from rewind.report.cards import check_cards, write_cards  # imports Numba
-
-        if self.check:
-            if failed := check_cards(self.names, self.out):
-                raise DataError(f"{failed} figures of -v1 data sets are outside their limits or not measured")
-            print("all figures of the -v1 data sets are within their limits, or no ending matches them")
-            return
-        for path in write_cards(self.names, self.out, not self.pages_only):
-            print(f"wrote {path}")
+        rule = {"boundaries": self.boundaries, "merge_fragments": self.merge_fragments}
+        convert(self.source, self.folder, **rule, keys=self.keys, extras=self.extras)
+        data = load(self.folder)
+        print(f"{data}\nwrote {self.folder}: {data.nbytes / 1e6:,.1f} MB, which stay on the disk")
 
 
-@dataclass
-class Data:
-    """List, download and build data sets."""
-
-    command: (
-        Annotated[DataList, subcommand("list")]
-        | Annotated[DataInfo, subcommand("info")]
-        | Annotated[DataGet, subcommand("get")]
-        | Annotated[DataBuild, subcommand("build")]
-        | Annotated[DataCards, subcommand("cards")]
-    )
-
-    def run(self) -> None:
-        self.command.run()
+HELP = "List, download, build and convert data sets.\n\nExample: rewind data list"
+COMMANDS = (DataList, DataInfo, DataGet, DataBuild, DataConvert)
+Data = command("Data", HELP, *COMMANDS)
 
 
 def _here(known: Entry) -> bool:
@@ -216,7 +218,7 @@ def _made_figures(recipe: Recipe) -> dict[str, Any]:
     known = known_entry(recipe.name)
     stands_for = None if known is None else known.name
     later = later_version(recipe.name)
-    own = {**asdict(recipe), "bears the name of": stands_for, "use instead": later, "here": _built(recipe)}
+    own = {**asdict(recipe), "named after": stands_for, "use instead": later, "here": _built(recipe)}
     return own if known is None else {**own, **_paper(known.name)}
 
 

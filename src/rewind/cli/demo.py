@@ -8,7 +8,10 @@ from rewind.errors import require
 
 @dataclass(frozen=True)
 class Demo(DemoSettings):
-    """Train on a small maze in minutes: data, four ways to replay it, scores, curves and learned paths."""
+    """Train on a small maze in minutes, with four ways to replay the same data.
+
+    Example: rewind demo --out demo
+    """
 
     def run(self) -> None:
         for package, extra in (("jax", "train"), ("equinox", "train"), ("gymnasium", "envs"), ("matplotlib", "plot")):

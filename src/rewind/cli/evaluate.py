@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rewind.cli.arguments import Positional
+from rewind.cli.arguments import Positional, Rare
 from rewind.errors import UsageError, require
 
 
 @dataclass
 class Evaluate:
-    """Rank trained policies by fitted Q evaluation on the data, without a simulator; writes offline.json."""
+    """Rank trained policies by fitted Q evaluation on the data, without a simulator; writes offline.json.
+
+    Example: rewind evaluate runs/log --offline
+    """
 
     policies: Positional[tuple[Path, ...]]
     """Folders of `rewind train`, or of single policies such as runs/hopper/policies/000."""
@@ -17,21 +20,21 @@ class Evaluate:
     """From the data alone. Required: `rewind train --env` evaluates in a simulator."""
     dataset: str | None = None
     """Where the data is now; default: where it was when the policies were trained."""
-    discount: float | None = None
+    discount: Rare[float | None] = None
     """Of the values; default: the one the policies were trained with."""
     steps: int = 5_000
     """Updates of each network."""
-    members: int = 6
+    members: Rare[int] = 6
     """Networks of each policy: each is fitted to its own resample of the trajectories."""
-    batch_size: int = 128
+    batch_size: Rare[int] = 128
     """Transitions per update."""
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: Rare[tuple[int, ...]] = (64, 64)
     """Sizes of the hidden layers."""
-    order: str = "uniform"
+    order: Rare[str] = "uniform"
     """Of the rows: uniform, or tr (Trajectory Replay)."""
-    beta: float = 1.0
+    beta: Rare[float] = 1.0
     """With --order tr: the weight of the bootstrap in the weighted target."""
-    seed: int = 0
+    seed: Rare[int] = 0
     """Of resamples, networks and the order of rows."""
     out: Path | None = None
     """Folder for offline.json; default: the first folder given. `rewind report` reads it there."""

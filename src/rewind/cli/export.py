@@ -1,4 +1,4 @@
-"""`rewind export`: write a trained policy for other programs."""
+"""`rewind export`: write a trained policy as ONNX."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +10,13 @@ from rewind.policy import load_policy
 
 @dataclass
 class Export:
-    """Write a trained policy for other programs."""
+    """Write a trained policy as ONNX, for other programs.
+
+    Example: rewind export runs/mine/policies/000 --onnx policy.onnx
+    """
 
     policy: Positional[Path]
-    """Folder of the policy, such as runs/hopper/policies/000."""
+    """Folder of the policy, such as runs/mine/policies/000."""
     onnx: Path
     """The ONNX file to write."""
     fallback: tuple[float, ...] = ()

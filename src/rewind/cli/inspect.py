@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rewind.cli.arguments import Positional
+from rewind.cli.arguments import Positional, Rare
 from rewind.cli.reader_options import ReaderOptions
 from rewind.data.boundaries import Boundaries
 from rewind.data.columns import write_map
@@ -16,18 +16,21 @@ from rewind.files import write_json
 
 @dataclass
 class Inspect:
-    """Show counts, lengths, returns, reward density, quality and problems of a data set."""
+    """Show counts, lengths, returns, reward density and problems of a data set.
+
+    Example: rewind inspect log.npz --plot log.png
+    """
 
     dataset: Positional[str]
     """A .csv, .parquet, .hdf5 or .npz file, a Minari or LeRobot folder, a Minari id, or a catalogued or rebuilt data
     set's name (rewind data list)."""
-    boundaries: Boundaries | None = None
+    boundaries: Rare[Boundaries | None] = None
     """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
-    merge_fragments: bool | None = None
+    merge_fragments: Rare[bool | None] = None
     """Join one-step successes to the trajectory before them. Default: the catalogue's rule, otherwise no."""
-    keys: tuple[str, ...] | None = None
+    keys: Rare[tuple[str, ...] | None] = None
     """For dict observations: the keys to concatenate, in this order."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write every figure to this file."""
     plot: Path | None = None
     """Also draw lengths, returns, and how similarly the metrics rank the trajectories."""

@@ -8,19 +8,22 @@ from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import entry_points
 from typing import Annotated, Any, NamedTuple, TextIO, Union, cast
 
-from rewind.cli.arguments import parse, subcommand
+from rewind.cli.arguments import parse, print_completion, subcommand
 from rewind.cli.data import Data
 from rewind.cli.demo import Demo
 from rewind.cli.evaluate import Evaluate
 from rewind.cli.export import Export
+from rewind.cli.help import HELP, WELCOME, command_help, overview
 from rewind.cli.inspect import Inspect
 from rewind.cli.mazes import Mazes
+from rewind.cli.mistakes import check_options, explained
+from rewind.cli.options import options_of, subcommands_of
 from rewind.cli.report import Report
 from rewind.cli.sweeps import Sweeps
 from rewind.cli.toy import Toy
 from rewind.cli.train import Train
 from rewind.cli.watch import Watch
-from rewind.errors import MissingExtra, RewindError, UsageError, install_command, printable
+from rewind.errors import MissingExtra, RewindError, UsageError, install_command, printable, unknown_name
 from rewind.files import FULL
 from rewind.progress import say
 from rewind.version import __version__
@@ -39,19 +42,19 @@ OWN: Mapping[str, Any] = {
     "sweeps": Sweeps,
     "mazes": Mazes,
 }
-RENAMED = {"--priority-alpha": "--rank-exponent"}  # options of the first edition
-LAB = ("paper", "bench", "behaviour", "house")  # commands of rewind-lab
+LAB = ("paper", "bench", "behaviour", "house", "data cards")  # commands of rewind-lab
 
 
 def find_commands(asked: str | None) -> dict[str, Any]:
     """Rewind's commands, and those of other packages where one of them is asked for, or the list of all.
 
-    A package whose command cannot be imported breaks nobody else's.
+    The lab replaces `data` by one with more subcommands. A package whose command cannot be imported breaks nobody
+    else's.
     """
     commands = dict(OWN)
-    if asked in OWN:
-        return commands
     for point in entry_points(group=GROUP):
+        if asked in OWN and point.name != asked:
+            continue
         try:
             commands[point.name] = point.load()
         except Exception as error:  # whatever somebody's module raises
@@ -96,19 +99,52 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-def _chosen(arguments: list[str], commands: Mapping[str, Any] | None) -> Any:
-    asked = arguments[0] if arguments else None
-    if commands is None:
-        commands = find_commands(asked)
-    if asked in LAB and asked not in commands:
-        raise MissingExtra(
-            f"`rewind {asked}` is part of the lab, which is not installed: {install_command('rewind-lab')}"
-        )
-    for option in arguments:
-        if (name := option.partition("=")[0]) in RENAMED:
-            raise UsageError(f"{name} is now {RENAMED[name]}")
+def _run(arguments: list[str], commands: Mapping[str, Any] | None) -> None:
+    """Run the command that the arguments name, or print what they ask for about it."""
+    if not arguments:
+        print(WELCOME)
+        return
+    asked = arguments[0]
+    commands = find_commands(asked) if commands is None else commands
     kinds = tuple(Annotated[kind, subcommand(name)] for name, kind in commands.items())
-    return parse(Union[kinds], arguments)  # noqa: UP007  made while running
+    union: Any = Union[kinds]  # noqa: UP007  made while running
+    if asked in HELP:
+        print(overview(commands), flush=True)
+    elif asked == "--completion":
+        print_completion(union, arguments[1] if len(arguments) > 1 else "")
+    else:
+        path, kind, options = _find(arguments, commands)
+        if help_asked := [option for option in options if option in HELP]:
+            print(command_help(path, kind, "--help-all" in help_asked), flush=True)
+        else:
+            _parsed(union, arguments, path, kind, options).run()
+
+
+def _parsed(union: Any, arguments: list[str], path: str, kind: type, given: list[str]) -> Any:
+    options = list(options_of(kind))
+    check_options(path, options, given)
+    try:
+        return parse(union, arguments)
+    except UsageError as error:
+        raise explained(error, path, options, given) from None
+
+
+def _find(arguments: list[str], commands: Mapping[str, Any]) -> tuple[str, type, list[str]]:
+    """The command: as it is typed, its class, and the arguments that follow."""
+    path, names, rest = "rewind", commands, list(arguments)
+    while True:
+        if not rest:
+            raise UsageError(f"{path} needs a command: {', '.join(names)} ({path} --help)")
+        name = rest.pop(0)
+        typed = f"{path} {name}"
+        if typed.removeprefix("rewind ") in LAB and name not in names:
+            raise MissingExtra(f"`{typed}` is part of the lab, which is not installed: {install_command('rewind-lab')}")
+        if name not in names:
+            raise unknown_name("option" if name.startswith("-") else "command", name, names, f"{path} --help lists all")
+        path, kind = typed, names[name]
+        names = subcommands_of(kind)
+        if not names or (rest and rest[0] in HELP):
+            return path, kind, rest
 
 
 def main(arguments: list[str] | None = None, commands: Mapping[str, Any] | None = None) -> None:
@@ -122,7 +158,7 @@ def main(arguments: list[str] | None = None, commands: Mapping[str, Any] | None 
         return
     try:
         with plain_warnings(), redirect_stdout(cast(TextIO, _PrintableStream(sys.stdout))):
-            _chosen(arguments, commands).run()
+            _run(arguments, commands)
     except RewindError as error:
         _complain(error)
         sys.exit(error.exit_status)

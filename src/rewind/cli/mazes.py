@@ -9,7 +9,10 @@ from rewind.report.maze_plot import draw_mazes
 
 @dataclass
 class Mazes:
-    """Draw the mazes of evaluation and of data from above, with AntMaze's goals."""
+    """Draw the mazes from above, with AntMaze's goals.
+
+    Example: rewind mazes --out mazes
+    """
 
     out: Path = Path("mazes")
     """Folder for maze_umaze.png and the others."""

@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from rewind.cli.arguments import Positional
+from rewind.cli.arguments import Positional, Rare
 from rewind.errors import DataError, UsageError
 from rewind.report import diagnostics, training_page
 from rewind.report.document import Document
@@ -15,16 +15,19 @@ from rewind.report.train_folder import read_trainings
 
 @dataclass
 class Report:
-    """Write one HTML page, which needs nothing else, from folders of `rewind train`."""
+    """Write one HTML page, in a single file, about trainings of `rewind train`.
+
+    Example: rewind report runs/mine
+    """
 
     folders: Positional[tuple[Path, ...]]
-    """Of `rewind train`, or folders of such folders: all of them are compared on one page."""
+    """Folders of `rewind train`, or folders that contain them; one page compares them all."""
     out: Path | None = None
-    """The page; default: report.html in the folder, of several in the current one."""
-    markdown: Path | None = None
+    """The page. Default: report.html in the folder, or in the current one if there are several."""
+    markdown: Rare[Path | None] = None
     """Also write the tables as Markdown to this file."""
-    into: tuple[Path, ...] = ()
-    """Also write sections anew in these Markdown pages: `<!-- report: scores -->` ... `<!-- end of report -->`."""
+    into: Rare[tuple[Path, ...]] = ()
+    """Also update sections of these Markdown pages, between `<!-- report: scores -->` and `<!-- end of report -->`."""
 
     def run(self) -> None:
         where = self.folders[0] if len(self.folders) == 1 else Path()

@@ -10,7 +10,10 @@ from rewind.memory import TrajectoryReplay
 
 @dataclass
 class Sweeps:
-    """Draw backward sweeps: five small trajectories, and the order in which a memory replays them."""
+    """Draw backward sweeps: five short trajectories, and the order in which a memory replays them.
+
+    Example: rewind sweeps --priority return --out sweeps
+    """
 
     out: Path = Path("sweeps")
     """Folder for sweeps.png and sweeps.svg."""
@@ -19,7 +22,7 @@ class Sweeps:
     steps: int = 12
     """Updates to draw."""
     priority: str = "uniform"
-    """Priority of the memory: uniform, or a priority by rewards, such as return."""
+    """Priority of the memory: uniform, or one by rewards, such as return."""
     seed: int = 3
     """Seed of the memory."""
 

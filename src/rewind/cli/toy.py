@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.cli.arguments import Rare
 from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, ToyCurve, ToyResult, draw_toy, learn
 from rewind.files import write_json
 from rewind.table import table
@@ -14,22 +15,25 @@ from rewind.table import table
 
 @dataclass
 class Toy:
-    """Run the paper's motivating example: tabular Q-learning with four ways to sample three trajectories."""
+    """Run the paper's motivating example: tabular Q-learning with four ways to sample three trajectories.
+
+    Example: rewind toy --seeds 50 --out toy
+    """
 
     seeds: int = 50
     """Runs of each sampler."""
     updates: int | None = None
     """Updates per run, one transition each. Default: 300 / learning rate, enough for the slowest sampler."""
     learning_rate: float = 1.0
-    """Share of the TD error in an update. Only the order is random here, so 1 is exact. The smaller the learning
-    rate, the less the order matters (docs/toy.md)."""
-    seed: int = 0
+    """Learning rate. Everything but the order is deterministic here, so 1 is exact. The smaller it is, the less the
+    order matters (docs/toy.md)."""
+    seed: Rare[int] = 0
     """Seed of the random streams of all runs."""
     out: Path = Path("toy")
     """Folder for the pictures."""
-    plots: bool = True
-    """Draw the two curves and the three trajectories, as PNG and SVG."""
-    json: Path | None = None
+    plots: Rare[bool] = True
+    """Draw no pictures (by default: two curves and the three trajectories, as PNG and SVG)."""
+    json: Rare[Path | None] = None
     """Also write all figures to this file, curves included."""
 
     def run(self) -> None:

@@ -30,6 +30,7 @@ from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import Evaluate, GroupEvaluator
 from rewind.training.policies import save_policies
 from rewind.training.session import find_device, read_config
+from rewind.training.spec import with_vectors
 
 POINTS = 20  # of the curve, by default
 
@@ -45,6 +46,7 @@ def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
         chosen.dataset, boundaries=chosen.boundaries, merge_fragments=chosen.merge_fragments, keys=chosen.keys,
         **command.reader.given(),
     )  # fmt: skip
+    data = with_vectors(data)
     if signals:
         raise KeyboardInterrupt
     if command.memory.recommended:

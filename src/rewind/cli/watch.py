@@ -10,18 +10,21 @@ from rewind.policy import load_policy
 
 @dataclass
 class Watch:
-    """Record a video of an episode of a trained policy."""
+    """Record a video of an episode of a trained policy.
+
+    Example: rewind watch runs/mine/policies/000 --out episode.gif
+    """
 
     policy: Positional[Path]
-    """Folder of the policy, such as runs/hopper/policies/000."""
+    """Folder of the policy, such as runs/mine/policies/000."""
     out: Path | None = None
     """The video, .gif or .mp4. Default: episode.gif beside the policy."""
     env: str | None = None
-    """A data set or a Gymnasium id. Default: the environment in which the policy was evaluated."""
+    """A Gymnasium id or a data set's name. Default: the environment that the policy was evaluated in."""
     seed: int = 0
     """Seed of the environment."""
     frames: int = 300
-    """Maximum number of frames; of a longer episode, every second, fourth ... step is drawn."""
+    """Maximum number of frames. A longer episode shows every second, fourth ... step."""
 
     def run(self) -> None:
         from rewind.envs.make import noted_environment

@@ -14,21 +14,15 @@ A rule only decides which rows form a trajectory. A row's reward, successor and 
 targets are the same under every rule. Merged rows keep their terminals (`inner_terminals`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part, find_parts, named_parts
 from rewind.data.flags import FLAGS, read_flags
-from rewind.data.trajectories import (
-    CHUNK_ROWS,
-    Trajectories,
-    check_finite,
-    check_lengths,
-    storage_array,
-)
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, check_lengths, storage_array, storage_parts
 from rewind.errors import DataError, unknown_name, warn
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
@@ -49,10 +43,12 @@ def from_d4rl(
     *,
     boundaries: Boundaries | None = None,
     merge_fragments: bool = False,
+    extras: Sequence[str] = (),
 ) -> Trajectories:
     """Trajectories from a D4RL-style dict: observations, actions, rewards, terminals, timeouts[, next_observations].
 
-    Flags have any of the names in `rewind.data.flags`. `dones` needs one of the two beside it.
+    Flags have any of the names in `rewind.data.flags`. `dones` needs one of the two beside it. Observations may be a
+    dict of arrays, or arrays named "observations/key".
 
     boundaries: "flags" by default. Data with `lengths`, one per trajectory, needs none; its flags may then be one per
         trajectory too, and without any all its trajectories were cut
@@ -64,6 +60,7 @@ def from_d4rl(
         "timeouts_only": it ends at `timeouts`; earlier terminals are kept but do not end it.
     merge_fragments: join a trajectory of one step that ends in a terminal and continues the row before it to
         that row's trajectory
+    extras: further columns to keep, one entry per row; those in a dict `extras` of the data are kept anyway
     """
     if boundaries not in (None, *get_args(Boundaries)):
         raise unknown_name("boundaries", boundaries, get_args(Boundaries))
@@ -77,19 +74,25 @@ def from_d4rl(
     if log.timeouts is None and (text := doubt(lengths, terminated)):
         notes["doubt"] = text
         warn(f"{name or 'the data'}: {text}")
-    if unused := sorted(str(key) for key in data if key not in USED):
+    if unused := sorted(
+        str(key) for key in data if key not in (*USED, *extras) and str(key).partition("/")[0] not in USED
+    ):
         notes["not_used"] = unused
+    finals = each_part(lambda part: part[last], log.observations)
+    if log.successors is not None:
+        finals = each_part(lambda part: _take(part, last), log.successors)
     return Trajectories(
         observations=log.observations,
         actions=log.actions,
         rewards=log.rewards,
         lengths=lengths,
         terminated=terminated,
-        final_observations=log.observations[last] if log.successors is None else _take(log.successors, last),
+        final_observations=finals,
         final_known=np.full(len(last), log.successors is not None),
         name=name,
         notes=notes,
         inner_terminals=log.terminals & ~ends,
+        extras=extra_columns(data, extras),
     )
 
 
@@ -101,6 +104,13 @@ def doubt(lengths: Array, terminated: Array) -> str | None:
         f"all {len(lengths):,} trajectories end with a terminal at step {lengths[0]:,}, and nothing says time-out; if "
         "this is a time limit, mark them as timeouts (for a table: horizon), or the critic learns that nothing follows"
     )
+
+
+def extra_columns(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The columns under `extras`, and those of these names."""
+    if missing := [name for name in names if name not in data]:
+        raise missing_columns(missing, data)
+    return dict(find_parts(data, "extras") or {}) | {name: data[name] for name in names}
 
 
 class _Log:
@@ -115,12 +125,15 @@ class _Log:
         if terminals is None and (self.timeouts is not None or not by_lengths):
             raise missing_columns(["terminals"], data)
         self.terminals: Array = np.zeros(rows, bool) if terminals is None else terminals
-        self.successors: Any = data.get("next_observations")
+        self.successors: Any = find_parts(data, "next_observations")
         self.chained: Array | None = None  # (rows,) is the next row's observation this row's successor
         if self.successors is not None:
             if not hasattr(self.successors, "shape"):
-                self.successors = storage_array("next_observations", self.successors)
-            self.chained = follows(self.observations, self.successors)
+                self.successors = storage_parts("next_observations", self.successors)
+            observations, successors = (named_parts("", of) for of in (self.observations, self.successors))
+            if list(observations) != list(successors):
+                raise DataError(f"next_observations has {_keys(successors)}; expected {_keys(observations)}")
+            self.chained = np.logical_and.reduce([follows(observations[key], successors[key]) for key in observations])
 
     @property
     def flagged(self) -> Array:
@@ -129,14 +142,18 @@ class _Log:
     @cached_property
     def breaks(self) -> Array:
         """(rows,) whether the next row is not the successor, as far as the data shows."""
-        return jumps(self.observations, self.flagged) if self.chained is None else ~self.chained
+        if self.chained is not None:
+            return ~self.chained
+        parts = named_parts("", self.observations).values()
+        return np.asarray(np.logical_or.reduce([jumps(part, self.flagged) for part in parts]))
 
     def check_chain(self, ends: Array) -> None:
         """Check that inside a trajectory the next row is the successor, since successors are not stored."""
         if self.chained is None or (self.chained | ends).all():
             return
         lengths = np.diff(np.flatnonzero(ends), prepend=-1)
-        check_finite("observations", self.observations, lengths)  # NaN equals nothing, so it breaks the chain
+        for name, part in named_parts("observations", self.observations).items():
+            check_finite(name, part, lengths)  # NaN equals nothing, so it breaks the chain
         broken = ~self.chained & ~ends
         row = int(np.argmax(broken))
         ended, hint = "flag ends", ". To end trajectories at such breaks too: boundaries='flags+jump'"
@@ -193,18 +210,24 @@ def _merge(log: _Log, ends: Array) -> int:
     return len(before)
 
 
-def required(data: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Array]:
+def _keys(parts: Mapping[str, Any]) -> str:
+    return "no keys" if list(parts) == [""] else f"the keys {', '.join(key[1:] for key in parts)}"
+
+
+def required(data: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     """These columns, which must have the same number of rows."""
-    missing = [key for key in keys if key not in data]
+    columns = {key: find_parts(data, key) for key in keys}
+    missing = [key for key, value in columns.items() if value is None]
     if missing:
         raise missing_columns(missing, data)
-    flat = {key: storage_array(key, data[key]) for key in keys}
+    flat = {key: (storage_parts if key == "observations" else storage_array)(key, columns[key]) for key in keys}
     rows = len(flat["rewards"])
     if rows == 0:
         raise DataError("the data is empty: expected at least one trajectory with at least one step")
-    for key, array in flat.items():
-        if len(array) != rows:
-            raise DataError(f"{key} has {len(array):,} rows, but rewards has {rows:,}")
+    for key, value in flat.items():
+        for part, array in named_parts(key, value).items():
+            if len(array) != rows:
+                raise DataError(f"{part} has {len(array):,} rows, but rewards has {rows:,}")
     return flat
 
 

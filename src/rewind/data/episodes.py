@@ -5,43 +5,49 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part, named_parts
+from rewind.data.checks import same_values
 from rewind.data.flags import FLAGS, flag_array, read_flags, single_flag
-from rewind.data.trajectories import Trajectories, storage_array
+from rewind.data.trajectories import Trajectories, storage_array, storage_parts
 from rewind.errors import DataError, UsageError
 
 
-def from_episodes(episodes: Iterable[Any], name: str | None = None) -> Trajectories:
+def from_episodes(episodes: Iterable[Any], name: str | None = None, *, extras: Sequence[str] = ()) -> Trajectories:
     """Trajectories from episodes: mappings, or objects with attributes such as Minari's.
 
     An episode of length L has L `actions` and `rewards`, L `observations` or L + 1 (with the state after the last
     step), optionally `next_observations`, and states how it ended: one boolean, or one flag per step, named
     `terminated`, `terminals` or `terminations`, or `dones` with `truncated`, `truncations` or `timeouts` beside it.
+    Observations may be dicts of arrays.
+
+    extras: further columns to keep, one entry per step; those in a dict `extras` of the episode are kept anyway
     """
     parts, keys = [], set()
     for index, episode in enumerate(episodes):
-        parts.append(_episode(index, episode))
+        parts.append(_episode(index, episode, extras))
         keys |= set(episode) if isinstance(episode, Mapping) else set()
     if not parts:
         raise DataError("the data is empty: expected at least one episode")
     for index, part in enumerate(parts):
-        for key in ("observations", "actions"):
-            first = parts[0][key]
-            if part[key].shape[1:] != first.shape[1:]:
-                raise DataError(
-                    f"episode {index}: {key} have shape {part[key].shape[1:]}, but those of episode 0 {first.shape[1:]}"
-                )
-    per_step = ("observations", "actions", "rewards", "inner_terminals")
+        for key in ("observations", "actions", "extras"):
+            new, first = (_shapes(part[key]) for part in (part, parts[0]))
+            if new != first:
+                raise DataError(f"episode {index}: {key} have shape {new}, but those of episode 0 {first}")
+    per_step = ("observations", "actions", "rewards", "inner_terminals", "extras")
     per_episode = ("lengths", "terminated", "final_observations", "final_known")
     notes: dict[str, Any] = {"boundaries": "episodes"}
-    if unused := sorted(map(str, keys - {*per_step, "next_observations", *FLAGS})):
+    if unused := sorted(map(str, keys - {*per_step, "next_observations", *extras, *FLAGS})):
         notes["not_used"] = unused
     return Trajectories(
-        **{key: np.concatenate([part[key] for part in parts]) for key in per_step},
-        **{key: np.stack([part[key] for part in parts]) for key in per_episode},
+        **{key: each_part(lambda *pieces: np.concatenate(pieces), *(part[key] for part in parts)) for key in per_step},
+        **{key: each_part(lambda *pieces: np.stack(pieces), *(part[key] for part in parts)) for key in per_episode},
         name=name,
         notes=notes,
     )
+
+
+def _shapes(value: Any) -> Any:
+    return each_part(lambda part: part.shape[1:], value)
 
 
 def is_episode(value: Any) -> bool:
@@ -50,11 +56,11 @@ def is_episode(value: Any) -> bool:
     if observations is None or rewards is None or _field(value, "lengths") is not None:
         return False
     flags = (_field(value, name) for name in FLAGS)
-    return (
-        not isinstance(value, Mapping)
-        or any(flag is not None and np.ndim(flag) == 0 for flag in flags)
-        or (np.ndim(rewards) == 1 and not isinstance(observations, Mapping) and len(observations) == len(rewards) + 1)
-    )
+    if not isinstance(value, Mapping) or any(flag is not None and np.ndim(flag) == 0 for flag in flags):
+        return True
+    if isinstance(observations, Mapping):
+        observations = next(iter(observations.values()), ())
+    return np.ndim(rewards) == 1 and len(observations) == len(rewards) + 1
 
 
 def _field(episode: Any, *names: str) -> Any:
@@ -65,35 +71,32 @@ def _field(episode: Any, *names: str) -> Any:
     return None
 
 
-def _episode(index: int, episode: Any) -> dict[str, Any]:
+def _episode(index: int, episode: Any, extras: Sequence[str]) -> dict[str, Any]:
     where = f"episode {index}"
     fields = {key: _field(episode, key) for key in ("observations", "actions", "rewards")}
     missing = [key for key, value in fields.items() if value is None]
     if missing:
         raise DataError(f"{where}: missing {', '.join(missing)}")
-    observations = storage_array(f"{where}: observations", fields["observations"])
+    observations = storage_parts(f"{where}: observations", fields["observations"])
     actions = storage_array(f"{where}: actions", fields["actions"])
     rewards = storage_array(f"{where}: rewards", fields["rewards"], always_float=True)
     length = len(rewards)
     if length == 0:
         raise DataError(f"{where} has length 0; expected at least 1 step")
-    if len(actions) != length or len(observations) not in (length, length + 1):
+    counts = {len(part) for part in named_parts("", observations).values()}
+    if len(actions) != length or len(counts) > 1 or not counts <= {length, length + 1}:
+        counted = " or ".join(map(str, sorted(counts)))
         raise DataError(
-            f"{where}: {length} rewards, {len(actions)} actions and {len(observations)} observations; "
+            f"{where}: {length} rewards, {len(actions)} actions and {counted} observations; "
             f"expected {length} actions and {length} or {length + 1} observations"
         )
     successors = _field(episode, "next_observations")
-    final, known = observations[-1], len(observations) == length + 1
+    final, known = each_part(lambda part: part[-1], observations), counts == {length + 1}
     if successors is not None:
-        successors = storage_array(f"{where}: next_observations", successors)
-        expected = (length, *observations.shape[1:])
-        if successors.shape != expected:
-            raise DataError(f"{where}: next_observations has shape {successors.shape}; expected {expected}")
-        if not np.array_equal(successors[:-1], observations[1:length]):
-            raise DataError(f"{where}: next_observations are not the following observations; split it there")
-        final, known = successors[-1], True
+        successors = _successors(where, successors, observations, length)
+        final, known = each_part(lambda part: part[-1], successors), True
     return {
-        "observations": observations[:length],
+        "observations": each_part(lambda part: part[:length], observations),
         "actions": actions,
         "rewards": rewards,
         "lengths": length,
@@ -101,7 +104,34 @@ def _episode(index: int, episode: Any) -> dict[str, Any]:
         "inner_terminals": _inner(where, episode, length),
         "final_observations": final,
         "final_known": known,
+        "extras": _extras(where, episode, extras, length),
     }
+
+
+def _successors(where: str, value: Any, observations: Any, length: int) -> Any:
+    successors = storage_parts(f"{where}: next_observations", value)
+    lengths = {len(part) for part in named_parts("", successors).values()}
+    if lengths != {length} or _shapes(successors) != _shapes(observations):
+        expected = each_part(lambda part: (length, *part.shape[1:]), observations)
+        raise DataError(f"{where}: next_observations has shape {each_part(np.shape, successors)}; expected {expected}")
+    before, following = (
+        each_part(lambda part, rows=rows: part[rows], value)
+        for value, rows in ((successors, slice(-1)), (observations, slice(1, length)))
+    )
+    if not same_values(before, following):
+        raise DataError(f"{where}: next_observations are not the following observations; split it there")
+    return successors
+
+
+def _extras(where: str, episode: Any, names: Sequence[str], length: int) -> dict[str, Array]:
+    columns = dict(_field(episode, "extras") or {}) | {name: _field(episode, name) for name in names}
+    for name, value in columns.items():
+        if value is None:
+            raise DataError(f"{where}: missing {name}, which extras asks for")
+        columns[name] = storage_array(f"{where}: {name}", value)
+        if len(columns[name]) != length:
+            raise DataError(f"{where}: {name} has {len(columns[name])} entries; expected {length}, one per step")
+    return columns
 
 
 def _inner(where: str, episode: Any, length: int) -> Array:
@@ -129,7 +159,7 @@ class OpenEpisode:
     """The steps of an episode so far."""
 
     def __init__(self, observation: Any) -> None:
-        self.observations = [np.array(observation)]  # copies: environments reuse their arrays
+        self.observations = [each_part(np.array, observation)]  # copies: environments reuse their arrays
         self.actions: list[Any] = []
         self.rewards: list[float] = []
         self.terminated = False
@@ -140,7 +170,7 @@ class OpenEpisode:
         except (TypeError, ValueError):
             raise DataError(f"the reward of step {len(self)} of an episode is {reward!r}; expected a number") from None
         self.actions.append(np.array(action))
-        self.observations.append(np.array(successor))
+        self.observations.append(each_part(np.array, successor))
         self.terminated = single_flag("terminated", terminated)
 
     def __len__(self) -> int:
@@ -148,10 +178,10 @@ class OpenEpisode:
 
     def episode(self) -> dict[str, Any]:
         for name, values in (("observations", self.observations), ("actions", self.actions)):
-            if len(shapes := {value.shape for value in values}) > 1:
-                raise DataError(f"the {name} of an episode have different shapes: {sorted(shapes)}")
+            if len(shapes := {str(each_part(np.shape, value)) for value in values}) > 1:
+                raise DataError(f"the {name} of an episode have different shapes: {', '.join(sorted(shapes))}")
         return {
-            "observations": np.stack(self.observations),
+            "observations": each_part(lambda *parts: np.stack(parts), *self.observations),
             "actions": np.stack(self.actions),
             "rewards": np.array(self.rewards, np.float32),
             "terminated": self.terminated,
@@ -164,13 +194,15 @@ def from_steps(steps: Iterable[Any], name: str | None = None, keys: Sequence[str
     A trajectory ends at a step that is terminated or truncated. It also ends where the next step does not start from
     its next observation: the environment was reset without a flag, a cut with a known final observation.
 
-    keys: for dict observations, the keys to concatenate, in this order
+    keys: for dict observations, the keys to concatenate, in this order; by default they stay dicts
     """
     return from_episodes(_episodes(steps, keys), name=name)
 
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two observations are equal once stored: the same one may come in double and in single precision."""
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(each_part(_same, one, other).values())
     one, other = np.asarray(one), np.asarray(other)
     if "f" in (one.dtype.kind, other.dtype.kind):
         one, other = one.astype(np.float32), other.astype(np.float32)
@@ -201,25 +233,20 @@ def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict
 
 
 def check_keys(keys: Sequence[str] | None, known: Sequence[str] | None) -> None:
-    """Check that `keys` are given for dict observations, and only for those.
+    """Check that `keys` are those of dict observations.
 
     known: the keys of a dict observation, None if observations are arrays
     """
-    if known is None:
-        if keys is not None:
-            raise UsageError(f"keys={list(keys)} given, but the observations are plain arrays: leave out keys")
-        return
     if keys is None:
-        raise DataError(
-            f"observations are dicts with the keys {', '.join(known)}; choose which to concatenate, and in which "
-            f"order, for example keys={list(known)}"
-        )
+        return
+    if known is None:
+        raise UsageError(f"keys={list(keys)} given, but the observations are plain arrays: leave out keys")
     if not keys or any(key not in known for key in keys):
         raise UsageError(f"keys={list(keys)}: the observations have {', '.join(known)}")
 
 
 def flatten(observations: Any, keys: Sequence[str] | None, single: bool = False) -> Any:
-    """The named parts of dict observations as one vector per step; arrays are returned unchanged.
+    """The named parts of dict observations as one vector per step; arrays, and dicts without keys, stay as they are.
 
     single: one observation instead of one per step
     """
@@ -227,7 +254,8 @@ def flatten(observations: Any, keys: Sequence[str] | None, single: bool = False)
         check_keys(keys, None)
         return observations
     check_keys(keys, list(observations))
-    assert keys is not None
+    if keys is None:
+        return dict(observations)
     parts = [np.asarray(observations[key]) for key in keys]
     if single:
         return np.concatenate([part.reshape(-1) for part in parts])

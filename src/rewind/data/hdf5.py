@@ -9,7 +9,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +29,30 @@ PATIENCE = 20.0  # seconds for an old header
 PARTS = ("lengths", "final_observations", "final_known")  # of the group
 
 
+def _column(source: Any) -> Array:
+    """One column, converted to float32 while it is read: doubles are never held in memory."""
+    dtype = np.dtype(np.float32) if source.dtype.kind == "f" else source.dtype
+    column = np.empty(source.shape, dtype)
+    if column.size:
+        source.read_direct(column)
+    return column
+
+
 def load_hdf5(
     path: str | os.PathLike[str],
     name: str | None = None,
     *,
     boundaries: Boundaries | None = None,
     merge_fragments: bool | None = None,
+    extras: Sequence[str] = (),
+    column: Callable[[Any], Array] = _column,
 ) -> Trajectories:
     """Trajectories from a D4RL-style HDF5 file, read without a second copy of its arrays.
 
     boundaries, merge_fragments: see `from_d4rl`. By default "flags" and False; a file written by `save_hdf5` is read
         back with its own trajectories
+    extras: further columns to keep, one entry per row
+    column: how observations, actions and extras of the open file become arrays; by default they are read into memory
     """
     path = Path(path)
     check_file(path)
@@ -47,26 +60,27 @@ def load_hdf5(
     own = boundaries is None and merge_fragments is None
     try:
         with h5py.File(path, "r") as file:
-            sources = _sources(file, (*COLUMNS[:3], *FLAGS, "lengths", "next_observations"))
-            if missing := [key for key in COLUMNS[:3] if key not in sources]:
+            sources = _sources(file, (*COLUMNS[:3], *FLAGS, "lengths", "next_observations", *extras))
+            if missing := [key for key in (*COLUMNS[:3], *extras) if key not in sources]:
                 raise missing_columns(missing, file)
             _check_rows(sources)
             successors = sources.pop("next_observations", None)
             group = file[GROUP] if own and _has(file, GROUP) else None
             extra = {} if group is None else _sources(group, (*PARTS, "header"))
             check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
-            columns = {key: _column(source) for key, source in sources.items()}
+            placed = ("observations", "actions", *extras)
+            columns = {key: (column if key in placed else _column)(source) for key, source in sources.items()}
             if group is not None:
                 parts = {key: _column(source) for key, source in extra.items()}
                 if "header" not in parts and "header" not in group.attrs:
                     raise missing_columns([f"{GROUP}/header"], parts)
                 header = parts["header"].tobytes().decode() if "header" in parts else _old_header(path)
-                return _as_written(columns, parts, header)
+                return _as_written(columns, parts, header, extras)
             if successors is not None:
                 check_file(path, _allocated(successors))
                 columns["next_observations"] = successors
             rule: dict[str, Any] = {"boundaries": boundaries, "merge_fragments": bool(merge_fragments)}
-            data = from_d4rl(columns, name or path.stem, **rule)
+            data = from_d4rl(columns, name or path.stem, extras=extras, **rule)
             if unused := sorted(set(file) - {*sources, *columns, GROUP}):
                 data.notes["not_used"] = unused
             return data
@@ -119,15 +133,6 @@ def _allocated(source: Any) -> int:
     return int(max(math.prod(source.shape), math.prod(source.chunks or ())) * source.dtype.itemsize)
 
 
-def _column(source: Any) -> Array:
-    """One column, converted to float32 while it is read: doubles are never held in memory."""
-    dtype = np.dtype(np.float32) if source.dtype.kind == "f" else source.dtype
-    column = np.empty(source.shape, dtype)
-    if column.size:
-        source.read_direct(column)
-    return column
-
-
 def _old_header(path: Path) -> str:
     """The header of a file of the first edition, an attribute.
 
@@ -166,7 +171,7 @@ def check_inside(path: Path) -> None:
                     file[name].visititems(elsewhere)
 
 
-def _as_written(columns: dict[str, Array], parts: dict[str, Array], text: str) -> Trajectories:
+def _as_written(columns: dict[str, Array], parts: dict[str, Array], text: str, extras: Sequence[str]) -> Trajectories:
     if missing := [key for key in PARTS if key not in parts]:
         raise missing_columns([f"{GROUP}/{key}" for key in missing], parts)
     if "terminals" not in columns:
@@ -177,7 +182,8 @@ def _as_written(columns: dict[str, Array], parts: dict[str, Array], text: str) -
     terminated = terminals[last]
     terminals[last] = False
     flat: dict[str, Any] = {key: columns[key] for key in COLUMNS[:3]} | {key: parts[key] for key in PARTS}
-    return verified(Trajectories(**flat, **read_header(text, None), terminated=terminated, inner_terminals=terminals))
+    flat |= {"terminated": terminated, "inner_terminals": terminals, "extras": {name: columns[name] for name in extras}}
+    return verified(Trajectories(**flat, **read_header(text, None)))
 
 
 def save_hdf5(
@@ -190,6 +196,8 @@ def save_hdf5(
     """
     h5py = require("h5py", "hdf5")
     data = trajectories
+    if isinstance(data.observations, dict) or data.extras:
+        raise DataError("D4RL's columns have no place for dict observations or extras: write an .npz file (save_npz)")
     unknown = int(np.count_nonzero(~(data.final_known | data.terminated)))
     if next_observations and unknown:
         raise DataError(

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part, find_parts, named_parts
 from rewind.data.episodes import check_keys, flatten
 from rewind.data.flags import flag_array
 from rewind.data.hdf5 import check_inside
-from rewind.data.trajectories import Trajectories, storage_array
+from rewind.data.trajectories import Trajectories, storage_array, storage_parts
 from rewind.errors import DataError, RewindError, UsageError, naming, one_line, require, warn
 from rewind.files import check_file
 
@@ -22,7 +22,7 @@ def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | Non
     """Trajectories from a Minari data set.
 
     dataset: a `MinariDataset`, or the id or the folder of one on this machine
-    keys: for dict observations, the keys to concatenate, in this order
+    keys: for dict observations, the keys to concatenate, in this order; by default they stay dicts
     """
     place = getattr(dataset, "id", dataset)
     try:
@@ -82,10 +82,15 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
         length = lengths[index] = len(part["rewards"])
         if not arrays:
             arrays = {key: np.empty((rows, *value.shape[1:]), value.dtype) for key, value in part.items()}
-            finals = np.empty((count, *arrays["observations"].shape[1:]), arrays["observations"].dtype)
+            finals = {
+                key: np.empty((count, *value.shape[1:]), value.dtype)
+                for key, value in part.items()
+                if key.startswith("observations")
+            }
         for key, value in part.items():
             arrays[key][row : row + length] = value[:length]
-        finals[index] = part["observations"][length]
+        for key, value in finals.items():
+            value[index] = part[key][length]
         inner[row : row + length] = flag_array("terminations", episode.terminations)
         terminated[index] = inner[row + length - 1]
         inner[row + length - 1] = False
@@ -101,10 +106,12 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
     if infos:
         notes["not_used"] = sorted(f"infos/{key}" for key in infos)
     return Trajectories(
-        **arrays,
+        observations=find_parts(arrays, "observations"),
+        actions=arrays["actions"],
+        rewards=arrays["rewards"],
         lengths=lengths,
         terminated=terminated,
-        final_observations=finals,
+        final_observations=find_parts(finals, "observations"),
         final_known=np.ones(count, bool),
         name=name,
         notes=notes,
@@ -122,15 +129,16 @@ def _episodes(source: Any) -> Iterator[Any]:
 def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Array]:
     if isinstance(episode.actions, (dict, tuple)):
         raise DataError(f"episode {index}: actions are a {type(episode.actions).__name__}; expected an array")
-    observations = storage_array("observations", flatten(episode.observations, keys))
+    observations = named_parts("observations", storage_parts("observations", flatten(episode.observations, keys)))
     actions = storage_array("actions", episode.actions)
     rewards = storage_array("rewards", episode.rewards, always_float=True)
-    if len(observations) != len(rewards) + 1 or len(actions) != len(rewards) or len(rewards) == 0:
-        raise DataError(
-            f"episode {index}: {len(rewards)} rewards, {len(actions)} actions and {len(observations)} observations; "
-            "expected as many actions as rewards, at least one, and one more observation"
-        )
-    return {"observations": observations, "actions": actions, "rewards": rewards}
+    for name, part in observations.items():
+        if len(part) != len(rewards) + 1 or len(actions) != len(rewards) or len(rewards) == 0:
+            raise DataError(
+                f"episode {index}: {len(rewards)} rewards, {len(actions)} actions and {len(part)} {name}; "
+                "expected as many actions as rewards, at least one, and one more observation"
+            )
+    return {**observations, "actions": actions, "rewards": rewards}
 
 
 def save_minari(
@@ -187,17 +195,22 @@ def _buffers(data: Trajectories) -> Iterator[Any]:
     buffer = require("minari.data_collector", "minari").EpisodeBuffer
     if shortened := int(np.count_nonzero(data.transitions < data.lengths)):
         warn(f"the last step of {shortened:,} of {len(data):,} trajectories is left out: its successor is unknown")
+    if data.extras:
+        warn(f"{', '.join(data.extras)} are left out: a Minari data set has no place for extras")
     terminals = data.terminals
     for index, (start, length) in enumerate(zip(data.starts, data.transitions, strict=True)):
         if length == 0:
             continue
         rows = slice(start, start + length)
         whole = length == data.lengths[index]
-        final = data.final_observations[index] if whole else data.observations[start + length]
+        (of, at) = (data.final_observations, index) if whole else (data.observations, start + length)
+        final = each_part(lambda part, at=at: part[at : at + 1], of)
         truncations = np.zeros(length, bool)
         truncations[-1] = not terminals[start + length - 1]
         yield buffer(
-            observations=np.concatenate([data.observations[rows], final[None]]),
+            observations=each_part(
+                lambda part, last, rows=rows: np.concatenate([part[rows], last]), data.observations, final
+            ),
             actions=data.actions[rows],
             rewards=data.rewards[rows],
             terminations=terminals[rows],
@@ -205,9 +218,11 @@ def _buffers(data: Trajectories) -> Iterator[Any]:
         )
 
 
-def _space(array: Array) -> Any:
-    """A space for these values: Discrete, MultiBinary, or a Box without bounds."""
+def _space(array: Any) -> Any:
+    """A space for these values: Discrete, MultiBinary, a Box without bounds, or a Dict of those."""
     spaces = require("gymnasium", "minari").spaces
+    if isinstance(array, dict):
+        return spaces.Dict(each_part(_space, array))
     if array.ndim == 1 and array.dtype.kind in "iu" and array.min() >= 0:
         return spaces.Discrete(int(array.max()) + 1, dtype=array.dtype)
     if array.dtype.kind == "b":

@@ -19,7 +19,7 @@ class RecordEpisodes(Wrapper):  # type: ignore[misc]  # Gymnasium is optional, s
 
     A reset in the middle of an episode cuts it, like a time-out with a known final observation.
 
-    keys: for dict observations, the keys to concatenate in the record, in this order
+    keys: for dict observations, the keys to concatenate in the record, in this order; by default they stay dicts
     """
 
     def __init__(self, env: Any, keys: Sequence[str] | None = None) -> None:

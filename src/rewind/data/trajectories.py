@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part, mapped, named_parts
+from rewind.data.checks import by_key, check_inner, check_rows
 from rewind.data.flags import flag_array, frozen
 from rewind.errors import DataError
 
@@ -37,47 +38,51 @@ class Trajectories:
     Rewards and flags are read-only copies, as priorities are computed from them once. Observations and actions of the
     right dtype are not copied: an edit of your arrays is an edit of these.
 
-    observations: (rows, ...) float32 or integers
+    observations: (rows, ...) float32 or integers; or a dict of such arrays, held in alphabetical order of its keys
     actions: (rows, ...) float32 or integers
     rewards: (rows,) float32
     lengths: (trajectories,) number of rows, at least 1
     terminated: (trajectories,) ended by a terminal; a terminal takes precedence over a time-out
-    final_observations: (trajectories, ...) the state after the last row
+    final_observations: (trajectories, ...) the state after the last row; a dict if observations are one
     final_known: (trajectories,) whether that state was recorded
     name: name of the data set, if it has one
     notes: how the data was made (boundaries, transforms), recorded with results
     inner_terminals: (rows,) terminals before a trajectory's last row, None if there are none
+    extras: further columns by name, (rows, ...) each, such as costs: a batch carries them. They may be NaN or infinite
     """
 
-    observations: Array
+    observations: Any
     actions: Array
     rewards: Array
     lengths: Array
     terminated: Array
-    final_observations: Array
+    final_observations: Any
     final_known: Array
     name: str | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     inner_terminals: Array | None = None
+    extras: dict[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         rewards = np.asarray(self.rewards)
         rows = len(rewards) if rewards.ndim else 0
         lengths = check_lengths(self.lengths, rows)
         arrays = {
-            "observations": storage_array("observations", self.observations),
+            "observations": storage_parts("observations", self.observations),
             "actions": storage_array("actions", self.actions),
             "rewards": frozen(storage_array("rewards", rewards, always_float=True)),
             "lengths": frozen(lengths),
             "terminated": frozen(flag_array("terminated", self.terminated)),
-            "final_observations": storage_array("final_observations", self.final_observations),
+            "final_observations": storage_parts("final_observations", self.final_observations),
             "final_known": frozen(flag_array("final_known", self.final_known)),
+            "extras": storage_parts("extras", self.extras) if self.extras else {},
         }
         check_rows(arrays, rows, len(lengths))
         for name, value in arrays.items():
             object.__setattr__(self, name, value)
             if name in ("observations", "actions", "rewards", "final_observations"):
-                check_finite(name, value, None if name == "final_observations" else lengths)
+                for part, array in named_parts(name, value).items():
+                    check_finite(part, array, None if name == "final_observations" else lengths)
         object.__setattr__(self, "inner_terminals", check_inner(self.inner_terminals, lengths))
 
     def __len__(self) -> int:
@@ -88,8 +93,12 @@ class Trajectories:
         name = f"{self.name}: " if self.name else ""
         return (
             f"Trajectories({name}{len(self):,} trajectories, {self.rows:,} rows, "
-            f"observations {self.observations.shape[1:]}, actions {self.actions.shape[1:]})"
+            f"observations {self._shapes}, actions {self.actions.shape[1:]})"
         )
+
+    @property
+    def _shapes(self) -> str:
+        return str(each_part(lambda part: part.shape[1:], self.observations))
 
     @property
     def rows(self) -> int:
@@ -128,23 +137,25 @@ class Trajectories:
         return sum(array.nbytes for array in self.arrays().values())
 
     def arrays(self) -> dict[str, Array]:
-        """All arrays by name, `inner_terminals` only if there are any."""
+        """All arrays by name, `inner_terminals` only if there are any; those of a dict as "observations/key"."""
         inner = {} if self.inner_terminals is None else {"inner_terminals": self.inner_terminals}
-        return {name: getattr(self, name) for name in FIELDS} | inner
+        named = {name: getattr(self, name) for name in FIELDS} | inner | {"extras": self.extras}
+        return {part: array for name, value in named.items() for part, array in named_parts(name, value).items()}
 
     @cached_property
     def fingerprint(self) -> str:
         """A fast digest to tell data sets apart: of lengths, flags and rewards, and of a sample of the other rows."""
         digest = hashlib.blake2b(digest_size=16)
         stride = max(1, self.rows // 4096)
+        sampled = named_parts("", self.observations) | {"actions": self.actions}
         for array in (
             self.lengths,
             self.terminated,
             self.final_known,
             self.rewards,
-            self.observations[::stride],
-            self.actions[::stride],
+            *(part[::stride] for part in sampled.values()),
             *(() if self.inner_terminals is None else (self.inner_terminals,)),
+            *(column[::stride] for column in self.extras.values()),
         ):
             digest.update(str((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -159,7 +170,7 @@ class Trajectories:
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
-    def successors(self, indices: Array) -> Array:
+    def successors(self, indices: Array) -> Any:
         """The observations after these rows. Raises an error for a last step whose successor was not recorded."""
         indices = np.asarray(indices)
         trajectory = self.trajectory_of(indices)
@@ -167,9 +178,13 @@ class Trajectories:
         unknown = indices[last & ~self.final_known[trajectory] & ~self.terminated[trajectory]]
         if unknown.size:
             raise DataError(f"row {unknown[0]} was cut by a time-out and its successor was not recorded")
-        result: Array = np.take(self.observations, np.minimum(indices + 1, self.rows - 1), axis=0)
-        result[last] = self.final_observations[trajectory[last]]
-        return result
+
+        def after(observations: Array, finals: Array) -> Array:
+            result: Array = np.take(observations, np.minimum(indices + 1, self.rows - 1), axis=0)
+            result[last] = finals[trajectory[last]]
+            return result
+
+        return each_part(after, self.observations, self.final_observations)
 
     def trajectory_of(self, indices: Array) -> Array:
         """The trajectory of each row."""
@@ -187,18 +202,24 @@ class Trajectories:
         rows = np.concatenate(
             [np.arange(a, a + n) for a, n in zip(self.starts[trajectories], self.lengths[trajectories], strict=True)]
         )
-        per_row = ("observations", "actions", "rewards", "inner_terminals")
-        arrays = {name: array[rows if name in per_row else trajectories] for name, array in self.arrays().items()}
+        per_row = ("observations", "actions", "rewards", "inner_terminals", "extras")
+        named = {name: getattr(self, name) for name in (*FIELDS, "inner_terminals", "extras")}
+        arrays = {
+            name: each_part(lambda array, chosen=rows if name in per_row else trajectories: array[chosen], value)
+            for name, value in named.items()
+            if value is not None
+        }
         notes = {**self.notes, "selected": f"{len(trajectories)} of {len(self)} trajectories"}
         return replace(self, **arrays, notes=notes)
 
-    def episodes(self) -> Iterator[dict[str, Array]]:
+    def episodes(self) -> Iterator[dict[str, Any]]:
         """Each trajectory as a dict. There is one observation more than actions if the final one is known."""
         for index, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
             rows = slice(start, start + length)
-            observations = self.observations[rows]
+            observations = each_part(lambda part, rows=rows: part[rows], self.observations)
             if self.final_known[index]:
-                observations = np.concatenate([observations, self.final_observations[index : index + 1]])
+                final = each_part(lambda part, index=index: part[index : index + 1], self.final_observations)
+                observations = each_part(lambda *parts: np.concatenate(parts), observations, final)
             episode = {
                 "observations": observations,
                 "actions": self.actions[rows],
@@ -207,13 +228,15 @@ class Trajectories:
             }
             if self.inner_terminals is not None:
                 episode["inner_terminals"] = self.inner_terminals[rows]
+            if self.extras:
+                episode["extras"] = {name: column[rows] for name, column in self.extras.items()}
             yield episode
 
 
 def storage_array(name: str, value: object, always_float: bool = False) -> Array:
     """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans unchanged."""
     try:
-        array = np.asarray(value)
+        array = np.asarray(mapped(value))
     except (ValueError, TypeError) as error:
         raise DataError(f"{name} is not an array: {error}") from error
     if array.ndim == 0:
@@ -224,6 +247,14 @@ def storage_array(name: str, value: object, always_float: bool = False) -> Array
         with np.errstate(over="ignore"):  # check_finite reports what becomes infinite
             return np.ascontiguousarray(array, dtype=np.float32)
     return np.ascontiguousarray(array)
+
+
+def storage_parts(name: str, value: object) -> Any:
+    """The same for an array, or for each array of a mapping."""
+    value = by_key(name, value)
+    if not isinstance(value, dict):
+        return storage_array(name, value)
+    return {key: storage_array(f"{name} '{key}'", part) for key, part in value.items()}
 
 
 def check_lengths(value: object, rows: int) -> Array:
@@ -242,40 +273,6 @@ def check_lengths(value: object, rows: int) -> Array:
     if lengths.sum() != rows:
         raise DataError(f"lengths add up to {lengths.sum():,} rows, but there are {rows:,}")
     return lengths
-
-
-def check_rows(arrays: Mapping[str, Array], rows: int, trajectories: int) -> None:
-    """Check that arrays have one entry per row or per trajectory, and that final observations match observations."""
-    for unit, count, names in (
-        ("rows", rows, ("observations", "actions", "rewards")),
-        ("trajectories", trajectories, ("terminated", "final_observations", "final_known")),
-    ):
-        for name in names:
-            if arrays[name].shape[:1] != (count,):
-                raise DataError(f"{name} has shape {arrays[name].shape}; expected {count:,} {unit}")
-    for name in ("rewards", "terminated", "final_known"):
-        if arrays[name].ndim != 1:
-            raise DataError(f"{name} has shape {arrays[name].shape}; expected one number per entry")
-    observations, finals = arrays["observations"], arrays["final_observations"]
-    if finals.shape[1:] != observations.shape[1:] or finals.dtype != observations.dtype:
-        raise DataError(
-            f"final_observations are {finals.dtype}{finals.shape[1:]}; "
-            f"expected {observations.dtype}{observations.shape[1:]} like the observations"
-        )
-
-
-def check_inner(value: object, lengths: Array) -> Array | None:
-    """Terminals before the last rows as booleans, None if there are none."""
-    if value is None:
-        return None
-    inner = flag_array("inner_terminals", value)
-    last = np.cumsum(lengths) - 1
-    if inner.shape != (last[-1] + 1,):
-        raise DataError(f"inner_terminals has shape {inner.shape}; expected ({last[-1] + 1},), one flag per row")
-    if inner[last].any():
-        index = int(np.argmax(inner[last]))
-        raise DataError(f"inner_terminals marks the last row of trajectory {index}; use 'terminated' for last rows")
-    return frozen(inner) if inner.any() else None
 
 
 def check_finite(name: str, array: Array, lengths: Array | None) -> None:

@@ -24,6 +24,7 @@ class AntMaze(MujocoEnv):
     goal: drawn once per environment, when it is seeded (-v0), or at each reset (-v2)
     start: at the origin, or on any free cell without a goal, as in the "diverse" data
     corrected: see `ant_maze_xml`
+    options: see `MujocoEnv`
     goals: (num_envs, 2) positions; you may change them
     """
 
@@ -38,19 +39,14 @@ class AntMaze(MujocoEnv):
         goal: Literal["environment", "reset"] = "reset",
         start: Literal["origin", "anywhere"] = "origin",
         corrected: bool = True,
-        max_episode_steps: int | None = 1000,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        threads: int = 0,
-        render_mode: str | None = None,
+        **options: Any,
     ) -> None:
         self.maze = find_maze(maze)
         self.goal, self.start = goal, start
         model = mujoco.MjModel.from_xml_string(ant_maze_xml(self.maze, corrected))
         action_space = gymnasium.spaces.Box(-1.0, 1.0, (model.nu,), np.float32)
-        super().__init__(
-            model, num_envs, unbounded(POSITIONS + VELOCITIES), action_space,
-            FRAME_SKIP, max_episode_steps, autoreset_mode, threads, render_mode,
-        )  # fmt: skip
+        options.setdefault("max_episode_steps", 1000)
+        super().__init__(model, num_envs, unbounded(POSITIONS + VELOCITIES), action_space, FRAME_SKIP, **options)
         self.goals = np.zeros((num_envs, 2))
 
     def _begin(self, ids: Array, seeded: Array) -> None:

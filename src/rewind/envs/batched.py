@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
-from gymnasium.vector import AutoresetMode
 
 from rewind.arrays import Array
 from rewind.envs.vector import ArrayEnv
@@ -34,6 +33,7 @@ class MujocoEnv(ArrayEnv):
 
     frame_skip: simulation steps per action
     threads: number of simulator threads, 0 for all cores
+    options: see `ArrayEnv`
     qpos, qvel, ctrl: (num_envs, ...) live views of all simulations
     """
 
@@ -49,12 +49,12 @@ class MujocoEnv(ArrayEnv):
         observation_space: gymnasium.spaces.Box,
         action_space: gymnasium.spaces.Box,
         frame_skip: int,
-        max_episode_steps: int | None,
-        autoreset_mode: AutoresetMode | str,
-        threads: int,
-        render_mode: str | None,
+        *,
+        threads: int = 0,
+        render_mode: str | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(num_envs, observation_space, action_space, max_episode_steps, autoreset_mode)
+        super().__init__(num_envs, observation_space, action_space, **options)
         if render_mode not in (None, "rgb_array"):
             raise UsageError(f"unknown render_mode {render_mode!r}: expected None or 'rgb_array'")
         self.model, self.frame_skip, self.render_mode = model, frame_skip, render_mode

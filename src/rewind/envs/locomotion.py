@@ -6,7 +6,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from rewind.arrays import Array
 from rewind.envs.batched import MujocoEnv, mujoco
@@ -70,31 +69,21 @@ class Locomotion(MujocoEnv):
     """One of `TASKS`, by its Gymnasium id. Observation: qpos without x, then qvel.
 
     terminate_when_unhealthy: as in Gymnasium; if False, an unhealthy robot continues without the reward for being alive
+    options: see `MujocoEnv`
     """
 
     camera = "track"
 
-    def __init__(
-        self,
-        task: str,
-        num_envs: int = 1,
-        *,
-        terminate_when_unhealthy: bool = True,
-        max_episode_steps: int | None = HORIZON,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        threads: int = 0,
-        render_mode: str | None = None,
-    ) -> None:
+    def __init__(self, task: str, num_envs: int = 1, *, terminate_when_unhealthy: bool = True, **options: Any) -> None:
         if task not in TASKS:
             raise unknown_name("environment", task, TASKS)
         self.task, self.terminate_when_unhealthy = TASKS[task], terminate_when_unhealthy
         assets = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
         model = _compile(assets / self.task.asset)
         low, high = model.actuator_ctrlrange.astype(np.float32).T
-        super().__init__(
-            model, num_envs, unbounded(model.nq + model.nv - 1), gymnasium.spaces.Box(low, high, dtype=np.float32),
-            self.task.frame_skip, max_episode_steps, autoreset_mode, threads, render_mode,
-        )  # fmt: skip
+        observations, actions = unbounded(model.nq + model.nv - 1), gymnasium.spaces.Box(low, high, dtype=np.float32)
+        options.setdefault("max_episode_steps", HORIZON)
+        super().__init__(model, num_envs, observations, actions, self.task.frame_skip, **options)
 
     def _begin(self, ids: Array, seeded: Array) -> None:
         noise, model = self.task.noise, self.model

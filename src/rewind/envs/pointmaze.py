@@ -30,6 +30,7 @@ class PointMaze(ArrayEnv):
 
     maze: a name of `MAZES`, or a `Maze`; if it has several goals, one is drawn at each reset
     start: near the origin, or anywhere on a free cell without a goal; at rest
+    options: see `ArrayEnv`
     goals: (num_envs, 2) positions; you may change them
     """
 
@@ -41,11 +42,10 @@ class PointMaze(ArrayEnv):
         maze: str | Maze = "umaze",
         *,
         start: Literal["origin", "anywhere"] = "origin",
-        max_episode_steps: int | None = 400,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        **options: Any,
     ) -> None:
-        action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
-        super().__init__(num_envs, unbounded(4), action_space, max_episode_steps, autoreset_mode)
+        options.setdefault("max_episode_steps", 400)
+        super().__init__(num_envs, unbounded(4), gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32), **options)
         self.maze, self.start = find_maze(maze), start
         self.goals, self.positions, self.velocities = np.zeros((3, num_envs, 2))
 

@@ -42,8 +42,8 @@ class ArrayEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         num_envs: int,
         observation_space: gymnasium.spaces.Box,
         action_space: gymnasium.spaces.Box,
-        max_episode_steps: int | None,
-        autoreset_mode: AutoresetMode | str,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     ) -> None:
         if num_envs < 1:
             raise UsageError(f"num_envs is {num_envs}; expected at least 1")
@@ -158,5 +158,4 @@ class SingleEnv(gymnasium.Env[Array, Array]):
 
 
 def unbounded(size: int) -> gymnasium.spaces.Box:
-    """A space of `size` numbers without bounds."""
     return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)

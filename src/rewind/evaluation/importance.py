@@ -13,7 +13,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import UsageError
-from rewind.statistics import COVERED, Estimate
+from rewind.statistics import LEVEL, Estimate
 
 RESAMPLES = 1000
 
@@ -54,7 +54,7 @@ def weighted_importance_sampling(
     weights = np.where(counts, np.exp(logs - np.where(np.isfinite(largest), largest, 0.0)), 0.0)
     drawn = np.random.default_rng(seed).multinomial(len(data), np.full(len(data), 1 / len(data)), RESAMPLES)
     value = float(_value(np.ones((1, len(data))), weights, rewards, discount)[0])
-    low, high = np.nanquantile(_value(drawn, weights, rewards, discount), [(1 - COVERED) / 2, (1 + COVERED) / 2])
+    low, high = np.nanquantile(_value(drawn, weights, rewards, discount), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     total = weights[:, -1].sum() ** 2
     return WeightedSampling(
         Estimate(value, float(low), float(high)), float(total / max((weights[:, -1] ** 2).sum(), 1e-300))

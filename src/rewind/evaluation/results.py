@@ -72,7 +72,7 @@ def score_table(rows: Sequence[dict[str, Any]]) -> str:
     if averaged > 1:
         which = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart"
     note = (
-        f"score: {which}; mean of the seeds, [95% bootstrap interval over seeds]\n"
+        f"score: {which}; mean of the seeds, [95% interval over seeds, by Student's t]\n"
         "last: of the last evaluation; best: of the best one, which nobody without a simulator could have chosen"
     )
     return _shown(rows, ("score", "last", "best"), ".1f") + "\n" + note

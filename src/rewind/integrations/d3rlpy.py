@@ -8,13 +8,15 @@ For the `*_unc` priorities add `callback=buffer.update_uncertainty`; for the wei
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, require
 from rewind.memory import Batch
@@ -22,7 +24,9 @@ from rewind.memory.replay import Replay
 from rewind.targets import WeightedTarget
 
 torch: Any = require("torch", "d3rlpy")
+d3rlpy: Any = require("d3rlpy", "d3rlpy")
 dataset: Any = require("d3rlpy.dataset", "d3rlpy")
+d3rlpy_torch: Any = require("d3rlpy.torch_utility", "d3rlpy")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
 
     It works with algorithms that learn from transitions, such as TD3PlusBC and IQL, but not with those that need
     returns to go. Unlike d3rlpy, it replays the last step before a time-out if the data has the state after it.
+    Dict observations are d3rlpy's tuples, in alphabetical order of their keys; extras are in the batch's `replay`.
 
     data: a d3rlpy dataset, or anything a memory loads (Trajectories, a D4RL-style dict, a path)
     memory: an empty memory, which loads the data
@@ -62,14 +67,15 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
         self._last: ReplayMiniBatch | None = None
 
     def sample_transition_batch(self, batch_size: int) -> ReplayMiniBatch:
-        """The memory's next batch."""
-        batch = self.memory.sample(batch_size)
+        batch, store = self.memory.sample(batch_size), self.memory.store
+        next_actions = np.asarray(store.actions.take(batch.indices + 1, axis=0, mode="clip"))
+        next_actions[batch.timesteps == store.lengths[batch.trajectories - store.first] - 1] = 0  # after the last step
         self._last = ReplayMiniBatch(
-            observations=batch.observations.astype(np.float32, copy=False),
+            observations=_observations(batch.observations),
             actions=_columns(batch.actions),
             rewards=_columns(batch.rewards),
-            next_observations=batch.next_observations.astype(np.float32, copy=False),
-            next_actions=_columns(self._next_actions(batch)),
+            next_observations=_observations(batch.next_observations),
+            next_actions=_columns(next_actions),
             terminals=_columns(batch.terminals),
             intervals=np.ones((batch_size, 1), np.float32),
             transitions=(),
@@ -77,25 +83,22 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
         )
         return self._last
 
-    def _next_actions(self, batch: Batch) -> Array:
-        """The actions taken after these; 0 after the last step of a trajectory."""
-        store = self.memory.store
-        actions = store.actions.take(batch.indices + 1, axis=0, mode="clip")
-        actions[batch.timesteps == store.lengths[batch.trajectories - store.first] - 1] = 0
-        return np.asarray(actions)
-
     def update_uncertainty(self, algo: Any, epoch: int = 0, total_step: int = 0) -> None:
         """Send the critics' disagreement on the last batch to the memory: `algo.fit(..., callback=this)`."""
         if self._last is None:
             raise UsageError("update of uncertainty before any sample")
         with torch.no_grad():
-            observations = torch.as_tensor(self._last.observations, device=algo.impl.device)
-            actions = torch.as_tensor(self._last.actions, device=algo.impl.device)
+            device = algo.impl.device
+            observations = d3rlpy_torch.convert_to_torch_recursively(self._last.observations, device)
+            actions = torch.as_tensor(self._last.actions, device=device)
             if algo.observation_scaler is not None:
                 observations = algo.observation_scaler.transform(observations)
             if algo.action_scaler is not None:
                 actions = algo.action_scaler.transform(actions)
-            values = [critic(observations, actions).q_value for critic in algo.impl.q_function]
+            if self.dataset_info.action_space == d3rlpy.ActionSpace.DISCRETE:
+                values = [critic(observations).q_value.gather(1, actions.long()) for critic in algo.impl.q_function]
+            else:
+                values = [critic(observations, actions).q_value for critic in algo.impl.q_function]
         self.memory.update_uncertainty(torch.cat(values, dim=1).std(dim=1, correction=0))
 
 
@@ -128,17 +131,14 @@ def use_weighted_target(algo: Any, beta: float, low: float | None = None, high: 
 
 
 def from_dataset(data: Any) -> Trajectories:
-    """Trajectories from a d3rlpy dataset."""
     if not isinstance(data.transition_picker, dataset.BasicTransitionPicker):
         raise DataError(
             f"the dataset picks transitions by {type(data.transition_picker).__name__}; "
             "expected BasicTransitionPicker: a memory plays single steps"
         )
-    if len(data.dataset_info.observation_signature.shape) != 1:
-        raise DataError("observations are tuples of arrays; expected one array")
     return load(
         {
-            "observations": episode.observations,
+            "observations": _by_number(episode.observations),
             "actions": episode.actions,
             "rewards": np.reshape(episode.rewards, -1),
             "terminated": episode.terminated,
@@ -151,13 +151,30 @@ def to_episodes(data: Trajectories) -> list[Any]:
     """d3rlpy episodes that share the arrays of the data."""
     return [
         dataset.Episode(
-            observations=episode["observations"][: len(episode["rewards"])],
+            observations=_parts(episode["observations"], itemgetter(slice(len(episode["rewards"])))),
             actions=_rows_of_columns(episode["actions"]),
             rewards=episode["rewards"][:, None],
             terminated=bool(episode["terminated"]),
         )
         for episode in data.episodes()
     ]
+
+
+def _parts(observations: Any, function: Callable[[Array], Array]) -> Any:
+    """d3rlpy's tuple for a dict, in the order of its keys; an array stays one."""
+    converted = each_part(lambda part: function(_rows_of_columns(part)), observations)
+    return list(converted.values()) if isinstance(converted, dict) else converted
+
+
+def _observations(observations: Any) -> Any:
+    return _parts(observations, lambda part: part.astype(np.float32, copy=False))
+
+
+def _by_number(observations: Any) -> Any:
+    """A dict for d3rlpy's tuple: its parts are called 00, 01 and so on, so that they keep their order."""
+    if not isinstance(observations, (list, tuple)):
+        return observations
+    return {f"{index:02}": part for index, part in enumerate(observations)}
 
 
 def _rows_of_columns(array: Array) -> Array:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part
 from rewind.errors import require
 
 LEARNED_FROM = ("observations", "actions", "rewards", "next_observations", "terminals", "tails", "fresh")
@@ -18,13 +18,14 @@ LEARNED_FROM = ("observations", "actions", "rewards", "next_observations", "term
 class Batch:
     """The transitions of one training step; row i of every array belongs to slot i.
 
-    The first seven arrays may be NumPy, torch or JAX arrays; the others are always NumPy arrays on the host.
+    The first seven arrays and the extras may be NumPy, torch or JAX arrays; the others are always NumPy arrays on the
+    host.
     """
 
-    observations: Any  # (batch, ...)
+    observations: Any  # (batch, ...); a dict of such arrays if those of the data are one
     actions: Any  # (batch, ...)
     rewards: Any  # (batch,) float32
-    next_observations: Any  # (batch, ...) the true successor; meaningless where `terminals`
+    next_observations: Any  # like observations: the true successor; meaningless where `terminals`
     terminals: Any  # (batch,) bool: no future after this row
     tails: Any  # (batch,) bool: the last transition of its trajectory, by terminal or by time-out
     fresh: Any  # (batch,) bool: this slot starts a sweep here; discard what is carried for it
@@ -33,6 +34,9 @@ class Batch:
     timesteps: Array  # (batch,) step within the trajectory
     host: Batch | None = None  # the NumPy batch this one was made from
     valid: Any = None  # of chunks, whose arrays are (batch, length, ...): (batch, length) bool, which rows they have
+    extras: dict[str, Any] = field(
+        default_factory=dict
+    )  # (batch, ...) each: further columns of the data, such as costs
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -42,8 +46,12 @@ class Batch:
 
         valid: (batch, length)
         """
-        arrays = {name: getattr(self, name) for name in (*LEARNED_FROM, "indices", "trajectories", "timesteps")}
-        chunked = {name: array.reshape(*valid.shape, *array.shape[1:]) for name, array in arrays.items()}
+        names = (*LEARNED_FROM, "indices", "trajectories", "timesteps", "extras")
+        arrays = {name: getattr(self, name) for name in names}
+        chunked = {
+            name: each_part(lambda part: part.reshape(*valid.shape, *part.shape[1:]), value)
+            for name, value in arrays.items()
+        }
         return Batch(**chunked, valid=valid)
 
     def as_torch(self, device: Any = "cpu") -> Batch:
@@ -57,8 +65,8 @@ class Batch:
         return self._converted(jnp.asarray)
 
     def _converted(self, convert: Callable[[Array], Any]) -> Batch:
-        names = LEARNED_FROM if self.valid is None else (*LEARNED_FROM, "valid")
-        return replace(self, **{name: convert(getattr(self, name)) for name in names}, host=self)
+        names = (*LEARNED_FROM, "extras") if self.valid is None else (*LEARNED_FROM, "extras", "valid")
+        return replace(self, **{name: each_part(convert, getattr(self, name)) for name in names}, host=self)
 
 
 @dataclass(slots=True, eq=False)

@@ -13,13 +13,12 @@ class Column:
     def __init__(self, array: Array) -> None:
         self._buffer, self._begin, self._end = array, 0, len(array)  # full: the given array is never written to
 
-    @property
     def view(self) -> Array:
         return self._buffer[self._begin : self._end]
 
     def append(self, more: Array) -> None:
         if self._end + len(more) > len(self._buffer):
-            held = self.view
+            held = self.view()
             self._buffer = resized(held, 2 * (len(held) + len(more)))
             self._begin, self._end = 0, len(held)
         self._buffer[self._end : self._end + len(more)] = more

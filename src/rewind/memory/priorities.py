@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part, side_by_side
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.choice import RULES
@@ -48,7 +48,8 @@ def maximum(numbers: Ragged) -> Array:
 
 def advantage(data: Trajectories) -> Array:
     """Return minus a linear fit of it to the first observation: better than other trajectories that start there."""
-    returns, first = data.returns.astype(np.float64), data.observations[data.starts].reshape(len(data), -1)
+    returns = data.returns.astype(np.float64)
+    first = side_by_side(each_part(lambda part: part[data.starts], data.observations))
     inputs = np.column_stack([first, np.ones(len(data))]).astype(np.float64)
     fit = inputs @ np.linalg.lstsq(inputs, returns, rcond=None)[0]
     return np.asarray((returns - fit).astype(np.float32), np.float64)

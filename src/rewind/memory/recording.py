@@ -143,8 +143,10 @@ def _record(
 
 def _open_rows(began: Array, complete: Array, store: Store) -> Array:
     """All rows of open sweeps: from the row where each began down to its trajectory's first row."""
-    if not complete.any():
-        return np.empty(0, np.int64)
     ends = began[complete]
-    firsts = store.starts[store.trajectory_of(ends) - store.first]
+    at = store.trajectory_of(ends) - store.first
+    at, ends = at[at >= 0], ends[at >= 0]  # without those whose trajectory was dropped
+    if not at.size:
+        return np.empty(0, np.int64)
+    firsts = store.starts[at]
     return np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts, ends, strict=True)]))

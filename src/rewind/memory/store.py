@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, each_part, find_parts, named_parts, shown
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError
 from rewind.memory.batch import Batch, Plan, is_integer
 from rewind.memory.growing import Column, Rows, resized
 
 PER_TRAJECTORY = ("starts", "lengths", "transitions", "terminated", "finals")
+GIVEN = ("observations", "actions", "extras")  # arrays as they were loaded; or dicts of them
+PER_ROW = (*GIVEN, "rewards", "inner_terminals")
 
 
 class Store:
@@ -27,13 +29,14 @@ class Store:
             raise DataError(f"the data has {data.rows:,} rows, more than the capacity of {capacity:,}")
         self.observations: Any = data.observations  # Rows, once trajectories were added
         self.actions: Any = data.actions
+        self.extras: dict[str, Any] = data.extras
         self.rewards = data.rewards
         self.starts = data.starts
         self.lengths = data.lengths
         self.transitions = data.transitions
         self.terminated = data.terminated
         self.finals = data.final_observations
-        self._columns = {name: Column(getattr(self, name)) for name in PER_TRAJECTORY}
+        self._columns = {name: each_part(Column, getattr(self, name)) for name in PER_TRAJECTORY}
         self.inner_terminals = data.inner_terminals  # None for most data
         self.first = 0  # the number of the oldest trajectory
         self.capacity = capacity
@@ -68,7 +71,8 @@ class Store:
 
         backward: a row that is not `fresh` is not the last one of its trajectory, which saves time
         """
-        successors = self.observations.take(indices + 1, axis=0, mode="clip")
+        following = indices + 1
+        successors = each_part(lambda part: part.take(following, axis=0, mode="clip"), self.observations)
         tails, terminals = np.zeros(len(indices), bool), np.zeros(len(indices), bool)
         # Only a row that starts a sweep can be the last one of its trajectory, and few rows start one.
         (started,) = fresh.nonzero() if backward else np.ones_like(fresh).nonzero()
@@ -80,12 +84,12 @@ class Store:
             (last,) = (timestep == self.lengths.take(at) - 1).nonzero()  # their successor is not the next row
             if last.size:
                 behind, at = started[last], at[last]
-                successors[behind] = self.finals[at]
+                each_part(lambda part, finals: part.__setitem__(behind, finals[at]), successors, self.finals)
                 terminals[behind] = self.terminated[at]
         if self.inner_terminals is not None:
             terminals |= self.inner_terminals.take(indices)
         return Batch(
-            observations=self.observations.take(indices, axis=0),
+            observations=each_part(lambda part: part.take(indices, axis=0), self.observations),
             actions=self.actions.take(indices, axis=0),
             rewards=self.rewards.take(indices),
             next_observations=successors,
@@ -95,6 +99,7 @@ class Store:
             indices=indices,
             trajectories=trajectories,
             timesteps=indices - self.starts.take(trajectories - self.first if self.first else trajectories),
+            extras={name: column.take(indices, axis=0) for name, column in self.extras.items()},
         )
 
     def chunks(self, plan: Plan, length: int) -> tuple[Array, Array]:
@@ -131,9 +136,12 @@ class Store:
     def state(self) -> dict[str, Any]:
         """The held trajectories, oldest first, and where their rows are."""
         rows = self._held_rows()
-        names = ("observations", "actions", "rewards", "inner_terminals")
-        arrays = {name: getattr(self, name).take(rows, axis=0) for name in names if getattr(self, name) is not None}
-        arrays |= {name: getattr(self, name).copy() for name in PER_TRAJECTORY}
+        held = {name: getattr(self, name) for name in (*PER_ROW, *PER_TRAJECTORY) if getattr(self, name) is not None}
+        arrays = {
+            part: array.take(rows, axis=0) if name in PER_ROW else array.copy()
+            for name, value in held.items()
+            for part, array in named_parts(name, value).items()
+        }
         layout = {"first": self.first, "head": self._head, "rows": self.rows, "grown": self._owned}
         return arrays | layout | {"capacity": self.capacity or 0}
 
@@ -143,12 +151,10 @@ class Store:
         return np.asarray(np.arange(self.lengths.sum()) + np.repeat(offsets, self.lengths))
 
     def check_addable(self, data: Trajectories) -> None:
-        for name in ("observations", "actions"):
-            new, old = getattr(data, name), getattr(self, name)
-            if new.shape[1:] != old.shape[1:] or new.dtype != old.dtype:
-                raise DataError(
-                    f"added {name} are {new.dtype}{new.shape[1:]}; the memory holds {old.dtype}{old.shape[1:]}"
-                )
+        for name in GIVEN:
+            new, old = shown(getattr(data, name)), shown(getattr(self, name))
+            if new != old:
+                raise DataError(f"added {name} are {new or 'missing'}; the memory holds {old or 'none'}")
         if not data.transitions.any():
             raise DataError("none of the added trajectories can be replayed: single steps without a successor")
         if self.capacity is not None:
@@ -168,8 +174,12 @@ class Store:
         for index, (source, length) in enumerate(zip(data.starts, data.lengths, strict=True)):
             begin = begins[index] = self._make_room(int(length))
             rows, taken = slice(begin, begin + length), slice(source, source + length)
-            self.observations[rows] = data.observations[taken]
-            self.actions[rows] = data.actions[taken]
+            for name in GIVEN:
+                each_part(
+                    lambda held, new, rows=rows, taken=taken: held.__setitem__(rows, new[taken]),
+                    getattr(self, name),
+                    getattr(data, name),
+                )
             self.rewards[rows] = data.rewards[taken]
             if self.inner_terminals is not None:
                 self.inner_terminals[rows] = False if data.inner_terminals is None else data.inner_terminals[taken]
@@ -185,21 +195,24 @@ class Store:
         self._columns["starts"] = Column(starts)
         self.starts, self.first, self._head, self._owned = starts, first, head, True
         held = self._held_rows()
-        for name in ("observations", "actions", "rewards", "inner_terminals"):
-            old = getattr(self, name)
-            if old is not None:
-                new = np.zeros((rows, *old.shape[1:]), old.dtype)
-                new[held] = old
-                setattr(self, name, new)
+
+        def moved(old: Array) -> Array:
+            new = np.zeros((rows, *old.shape[1:]), old.dtype)
+            new[held] = old
+            return new
+
+        for name in PER_ROW:
+            if getattr(self, name) is not None:
+                setattr(self, name, each_part(moved, getattr(self, name)))
         self._fingerprint = None
 
     def _resize(self, rows: int) -> None:
         for name in ("rewards", "inner_terminals", "_owners"):
             if getattr(self, name) is not None:
                 setattr(self, name, resized(getattr(self, name), rows))
-        for name in ("observations", "actions"):
-            old = getattr(self, name)
-            setattr(self, name, resized(old, rows) if self._owned else Rows(old, rows - len(old)))
+        longer = (lambda old: resized(old, rows)) if self._owned else (lambda old: Rows(old, rows - len(old)))
+        for name in GIVEN:
+            setattr(self, name, each_part(longer, getattr(self, name)))
         self._owned = True
 
     def _make_room(self, length: int) -> int:
@@ -210,8 +223,9 @@ class Store:
                 self._resize(max(2 * self.rows, begin + length))
             else:
                 begin = 0
-                if isinstance(self.observations, Rows):
-                    self.observations, self.actions = self.observations.joined(), self.actions.joined()
+                if isinstance(self.actions, Rows):
+                    for name in GIVEN:
+                        setattr(self, name, each_part(Rows.joined, getattr(self, name)))
         if self.capacity is not None:
             self._drop(self._in_the_way(begin, begin + length))
         return begin
@@ -229,15 +243,17 @@ class Store:
 
     def _drop(self, count: int) -> None:
         for name, column in self._columns.items():
-            column.drop(count)
-            setattr(self, name, column.view)
+            each_part(lambda part: part.drop(count), column)
+            setattr(self, name, each_part(Column.view, column))
         self.first += count
 
     def _append(self, data: Trajectories, index: int, begin: int) -> None:
-        ends = (data.lengths[index], data.transitions[index], data.terminated[index], data.final_observations[index])
+        final = each_part(lambda part: part[index], data.final_observations)
+        ends = (data.lengths[index], data.transitions[index], data.terminated[index], final)
         for name, value in zip(PER_TRAJECTORY, (begin, *ends), strict=True):
-            self._columns[name].append(np.asarray(value)[None])
-            setattr(self, name, self._columns[name].view)
+            column = self._columns[name]
+            each_part(lambda part, new: part.append(np.asarray(new)[None]), column, value)
+            setattr(self, name, each_part(Column.view, column))
 
 
 def growing_store(data: Trajectories, capacity: int | None) -> Store:
@@ -252,12 +268,17 @@ def load_store(state: Mapping[str, Any], capacity: int | None) -> Store:
     if int(state["data.capacity"]) != (capacity or 0):
         saved = int(state["data.capacity"]) or None
         raise UsageError(f"the state was saved with capacity {saved}, this memory has {capacity}")
+    observations, finals = (find_parts(state, f"data.{name}") for name in ("observations", "finals"))
+    if observations is None or finals is None:
+        raise KeyError("data.observations")
     store = Store(
         Trajectories(
-            **{name: state[f"data.{name}"] for name in ("observations", "actions", "rewards", "lengths", "terminated")},
-            final_observations=state["data.finals"],
+            observations=observations,
+            **{name: state[f"data.{name}"] for name in ("actions", "rewards", "lengths", "terminated")},
+            final_observations=finals,
             final_known=np.asarray(state["data.transitions"]) == np.asarray(state["data.lengths"]),
             inner_terminals=state.get("data.inner_terminals"),
+            extras=find_parts(state, "data.extras") or {},
         )
     )
     store.capacity, store._fingerprint = capacity, str(state["data"])

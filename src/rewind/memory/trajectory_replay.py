@@ -144,7 +144,7 @@ class TrajectoryReplay(Replay):
         for column, more in zip(self._columns, (values, make_records(begins, data.transitions)), strict=True):
             column.append(more)
             column.drop(dropped)
-        self._values, self._records = (column.view for column in self._columns)
+        self._values, self._records = (column.view() for column in self._columns)
         if self._slots is not None and dropped:
             self._slots.trajectory[:] = np.maximum(self._slots.trajectory - dropped, -1)
             self._slots.left[self._slots.trajectory < 0] = 0

@@ -62,7 +62,6 @@ FIELDS = tuple(field.name for field in fields(Episodes))
 
 
 def join(parts: Iterable[Episodes]) -> Episodes:
-    """Join episodes in order."""
     parts = list(parts)
     return Episodes(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS})
 

@@ -143,7 +143,6 @@ class BehaviourPolicy:
 
 
 def load_behaviour(path: str | os.PathLike[str]) -> BehaviourPolicy:
-    """The policy in an `.npz` file with these entries."""
     path = Path(path)
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()

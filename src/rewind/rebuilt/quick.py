@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data import Trajectories, from_episodes
+from rewind.data import Trajectories
 from rewind.errors import require
 
 Controller = Callable[[Array], int]
@@ -29,36 +29,27 @@ def quick(name: str, rows: int = ROWS, seed: int = 0) -> Trajectories:
     """A data set of ENVIRONMENTS with at least so many rows."""
     gymnasium = require("gymnasium", "envs")
     import rewind.envs  # noqa: F401  registers the grid world
+    from rewind.data.recorder import RecordEpisodes
 
-    env = gymnasium.make(ENVIRONMENTS[name])
-    stream, episodes, count = np.random.default_rng(seed), [], 0
+    env = RecordEpisodes(gymnasium.make(ENVIRONMENTS[name]))
+    stream, count = np.random.default_rng(seed), 0
     while count < rows:
-        episodes.append(_episode(env, name, stream))
-        count += len(episodes[-1]["actions"])
-    made = {"rows": rows, "seed": seed}
-    data = from_episodes(episodes, name=name)
-    return replace(data, notes={**data.notes, "made": made, "environment": ENVIRONMENTS[name]})
+        count += _play(env, name, stream)
+    data = env.trajectories(name)
+    return replace(data, notes={**data.notes, "made": {"rows": rows, "seed": seed}, "environment": ENVIRONMENTS[name]})
 
 
-def _episode(env: Any, name: str, stream: np.random.Generator) -> dict[str, Any]:
+def _play(env: Any, name: str, stream: np.random.Generator) -> int:
+    """Play one episode; returns its number of steps."""
     observation, _ = env.reset(seed=int(stream.integers(2**31)))
     noise, controller = stream.random(), _controller(env, name, stream)
-    observations, actions, rewards = [observation], [], []
-    over = terminated = False
+    over, steps = False, 0
     while not over:
         random = stream.random() < noise
         action = int(stream.integers(env.action_space.n)) if random else controller(observation)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        observations.append(observation)
-        actions.append(action)
-        rewards.append(reward)
-        over = terminated or truncated
-    return {
-        "observations": np.array(observations, np.float32),
-        "actions": np.array(actions),
-        "rewards": np.array(rewards, np.float32),
-        "terminated": bool(terminated),
-    }
+        observation, _, terminated, truncated, _ = env.step(action)
+        over, steps = terminated or truncated, steps + 1
+    return steps
 
 
 def _controller(env: Any, name: str, stream: np.random.Generator) -> Controller:

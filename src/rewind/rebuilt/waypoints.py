@@ -1,6 +1,6 @@
 """Waypoint navigation: the shortest path through a maze, cell by cell."""
 
-from functools import cached_property
+from functools import cache
 
 import numpy as np
 
@@ -20,32 +20,39 @@ class Waypoints:
     def __init__(self, maze: Maze, cell: float) -> None:
         self.maze, self.cell = maze, cell
 
-    @cached_property
-    def steps(self) -> dict[tuple[int, int], Array]:
-        """For each free cell, (rows, columns) distances to it in cells; infinite without a path."""
-        return {(int(row), int(column)): distances(self.maze, (row, column)) for row, column in self.maze.passable}
-
     def cells(self, positions: Array) -> Array:
         """(n, 2) x and y -> (n, 2) rows and columns."""
         return np.floor(positions / self.cell + 0.5).astype(np.int64)[:, ::-1] + self.maze.start
 
-    def next(self, positions: Array, goals: Array) -> Array:
-        """(n, 2) the centre of the next cell on the shortest path; in the goal's cell, its centre.
+    def ahead(self, positions: Array, goals: Array) -> Array:
+        """(n, 2) the next cell on the shortest path; in the goal's cell, that cell.
 
         positions: (n, 2) x and y
         goals: (n, 2) rows and columns of free cells
         """
-        ahead = np.empty_like(goals)
-        for index, (here, goal) in enumerate(zip(self.cells(positions), goals, strict=True)):
-            ahead[index] = self._step(here, goal)
-        return self.maze.centres(ahead, self.cell)
+        ahead: Array = _next_cells(self.maze)[(*goals.T, *self.cells(positions).T)]
+        return ahead
 
-    def _step(self, here: Array, goal: Array) -> Array:
-        steps = self.steps.get((int(goal[0]), int(goal[1])))
-        if steps is None:
-            raise UsageError(f"row {goal[0]}, column {goal[1]} of maze {self.maze.name} is a wall, not a goal")
-        choices = [here, *(here + step for step in NEIGHBOURS)]
-        return np.asarray(min(choices, key=lambda cell: steps[tuple(cell)]))
+    def next(self, positions: Array, goals: Array) -> Array:
+        """(n, 2) the centres of those cells."""
+        if (walls := self.maze.walls[tuple(goals.T)]).any():
+            row, column = goals[walls][0]
+            raise UsageError(f"row {row}, column {column} of maze {self.maze.name} is a wall, not a goal")
+        return self.maze.centres(self.ahead(positions, goals), self.cell)
+
+
+@cache
+def _next_cells(maze: Maze) -> Array:
+    """(rows, columns of the goal, rows, columns of the place, 2): the neighbour that is nearest to the goal."""
+    rows, columns = maze.walls.shape
+    table = np.zeros((rows, columns, rows, columns, 2), np.int64)
+    for goal in maze.passable:
+        away = distances(maze, tuple(goal))
+        for here in np.ndindex(rows, columns):
+            around = [(here[0] + row, here[1] + column) for row, column in NEIGHBOURS]
+            inside = [cell for cell in around if 0 <= cell[0] < rows and 0 <= cell[1] < columns]
+            table[tuple(goal)][here] = min([here, *inside], key=lambda cell: away[cell])
+    return table
 
 
 def distances(maze: Maze, goal: tuple[int, int]) -> Array:

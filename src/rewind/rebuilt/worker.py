@@ -68,7 +68,6 @@ def load_chunk(path: Path) -> Episodes | None:
 
 
 def main() -> None:
-    """Play jobs until there are no more."""
     players: dict[tuple[Recipe, str | None], Any] = {}
 
     def answer(message: Message) -> Message:

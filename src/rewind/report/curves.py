@@ -8,9 +8,10 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.report.methods import FAMILIES, LABELS
 from rewind.report.runs import Results
-from rewind.statistics import Estimate, bootstrap
+from rewind.statistics import LEVEL, Estimate, t_quantile
 
 RESAMPLES = 2000  # for charts: hundreds of intervals, of which nobody reads the last digit
+LEAST = 3  # runs of a band
 
 Charts = Mapping[str, Mapping[str, Mapping[str, list[Any]]]]  # name of a chart -> first selector -> second -> series
 
@@ -40,8 +41,16 @@ def mean_curve(label: str, curves: Sequence[tuple[Array, Array]]) -> dict[str, A
     values = values[np.isfinite(values).all(axis=1)]
     if not values.size:
         return None
-    estimate = bootstrap(lambda sample: sample[0].mean(axis=-2), [values], resamples=RESAMPLES)
-    return series(label, shared, estimate, len(values))
+    return series(label, shared, _band(values), len(values))
+
+
+def _band(values: Array) -> Estimate:
+    """The mean over runs and its t interval at each step; of two runs the interval would hide the curves."""
+    runs, middle = len(values), values.mean(axis=0)
+    if runs < LEAST:
+        return Estimate(middle)
+    reach = t_quantile(LEVEL, runs - 1) * values.std(axis=0, ddof=1) / np.sqrt(runs)
+    return Estimate(middle, middle - reach, middle + reach)
 
 
 def series(label: str, x: Sequence[float], estimate: Estimate, runs: int) -> dict[str, Any]:

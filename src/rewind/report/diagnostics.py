@@ -27,15 +27,16 @@ NO_SCORE = (
 )
 READING = (
     "Where trajectories were held out, the figures look at those alone. "
-    "Mean over the runs at the end of training, with the 95% bootstrap interval of that mean over seeds (none for a "
-    "single run; with few seeds too narrow rather than too wide). A run that broke counts as it last was sound. "
-    f"A critic diverged if its run broke, or if its Q is beyond what rewards can add up to, by {SLACK:.0%} of that. "
-    "Rewards are as the agent sees them: Q and TD figures compare only between runs with the same rewards and "
-    "discount. A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return is known."
+    "Mean over the runs at the end of training, with the 95% interval of that mean over seeds (Student's t; none "
+    "for a single run). A run that broke counts as it last was "
+    f"sound. A critic diverged if its run broke, or if its Q is beyond what rewards can add up to, by {SLACK:.0%} "
+    "of that. Rewards are as the agent sees them: Q and TD figures compare only between runs with the same rewards "
+    "and discount. A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return is "
+    "known."
 )
 CURVES = (
-    "Mean over runs, with the 95% bootstrap interval of that mean as a band. A run that gave no finite number at some "
-    "step is left out of that curve."
+    "Mean over runs, with the 95% interval of that mean as a band (three runs and more). A run that gave no finite "
+    "number at some step is left out of that curve."
 )
 DIVERGED = (
     "their Q is beyond what the rewards of the data can add up to, or no longer a number, and their policies follow "

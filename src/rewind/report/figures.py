@@ -35,7 +35,6 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def headed(axes: Any, title: str, note: str) -> None:
-    """Add a title on the left, a note on the right, and a grid."""
     axes.set_title(title, loc="left", fontweight="bold", fontsize=13)
     axes.set_title(note, loc="right", fontsize=9.5, color=GREY)
     axes.grid(color=PALE, linewidth=0.8)
@@ -43,7 +42,6 @@ def headed(axes: Any, title: str, note: str) -> None:
 
 
 def save(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write a figure as PNG and SVG, and return the files."""
     paths = [folder / f"{name}.png", folder / f"{name}.svg"]
     for path in paths:
         metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, shown
 from rewind.data.catalogue import known_label
 from rewind.data.trajectories import Trajectories
 from rewind.memory.choice import RULES, choose
@@ -98,8 +98,8 @@ def inspect(data: Trajectories) -> Inspection:
         rows=data.rows,
         transitions=int(data.transitions.sum()),
         megabytes=data.nbytes / 1e6,
-        observations=f"{data.observations.dtype} {data.observations.shape[1:]}",
-        actions=f"{data.actions.dtype} {data.actions.shape[1:]}",
+        observations=shown(data.observations),
+        actions=shown(data.actions),
         notes=dict(data.notes),
         terminated=int(data.terminated.sum()),
         timeouts_with_successor=int((~data.terminated & data.final_known).sum()),

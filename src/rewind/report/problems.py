@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, named_parts, side_by_side
 from rewind.data.boundaries import FEWEST_STEPS, jumps
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.memory.sweeps import common_length
@@ -107,7 +107,7 @@ def _rewards(data: Trajectories, values: dict[str, Array]) -> Iterator[tuple[str
 
 def _arrays(data: Trajectories) -> Iterator[tuple[str, str]]:
     discrete = data.actions.dtype.kind != "f" and data.actions.size == data.rows
-    parts = {"observations": data.observations} | ({} if discrete else {"actions": data.actions})
+    parts = named_parts("observations", data.observations) | ({} if discrete else {"actions": data.actions})
     unsupported = [f"{name} of shape {array.shape[1:]}" for name, array in parts.items() if array.ndim != 2]
     if unsupported:
         yield "not for our agents", f"{', '.join(unsupported)}: rewind train needs vectors"
@@ -124,7 +124,7 @@ def _arrays(data: Trajectories) -> Iterator[tuple[str, str]]:
             f"{data.actions.min():.3g} to {data.actions.max():.3g}: policies stay within the bounds of each column "
             "(--action-bounds chooses others); D4RL clips such actions",
         )
-    flat = data.observations.reshape(data.rows, -1)
+    flat = side_by_side(data.observations)
     constant = np.flatnonzero(flat.min(axis=0) == flat.max(axis=0))
     if constant.size and data.rows > 1:
         yield (
@@ -138,7 +138,7 @@ def _order(data: Trajectories) -> Iterator[tuple[str, str]]:
     tails = np.zeros(data.rows, bool)
     tails[data.ends] = True
     inside = np.flatnonzero(~tails)
-    if len(inside) < FEWEST_STEPS or data.observations.ndim != 2:
+    if len(inside) < FEWEST_STEPS or isinstance(data.observations, dict) or data.observations.ndim != 2:
         return
     if not _follow_in_time(data, inside):
         yield (
@@ -160,7 +160,7 @@ def _follow_in_time(data: Trajectories, inside: Array) -> bool:
     rows = rng.choice(inside, min(len(inside), CHUNK_ROWS))
     of = data.trajectory_of(rows)
     others = data.starts[of] + rng.integers(0, data.lengths[of])
-    flat = data.observations.reshape(data.rows, -1)
+    flat = side_by_side(data.observations)
 
     def change(other: Array) -> Array:
         return np.asarray(np.abs(np.subtract(flat[other], flat[rows], dtype=np.float64)).mean(axis=0))
@@ -174,7 +174,7 @@ def _follow_in_time(data: Trajectories, inside: Array) -> bool:
 
 def _stuck(data: Trajectories) -> Array:
     """The trajectories that were cut and in which nothing changes at the end."""
-    flat = data.observations.reshape(data.rows, -1)
+    flat = side_by_side(data.observations)
     moved = np.ones(data.rows, bool)  # whether this row differs from the one before it
     for begin in range(1, data.rows, CHUNK_ROWS):
         rows = slice(begin, min(begin + CHUNK_ROWS, data.rows))
@@ -201,7 +201,9 @@ def _after_success(data: Trajectories) -> int:
 def _digests(data: Trajectories) -> list[bytes]:
     """What identifies each trajectory."""
     return [
-        hashlib.blake2b(episode["observations"].tobytes() + episode["actions"].tobytes(), digest_size=16).digest()
+        hashlib.blake2b(
+            side_by_side(episode["observations"]).tobytes() + episode["actions"].tobytes(), digest_size=16
+        ).digest()
         for episode in data.episodes()
     ]
 
@@ -226,7 +228,7 @@ def overlap(data: Trajectories, other: Trajectories) -> list[Problem]:
 def _row_hashes(data: Trajectories) -> Array:
     """(rows,) a number for the observation and action of each row."""
     hashes = np.zeros(data.rows, np.uint64)
-    for array in (data.observations, data.actions):
+    for array in (*named_parts("", data.observations).values(), data.actions):
         words = np.ascontiguousarray(array).reshape(data.rows, -1)
         for column in words.view(f"u{array.dtype.itemsize}").T:
             hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)

@@ -18,6 +18,7 @@ from rewind.evaluation.rows import Row, by_run
 from rewind.memory import PRIORITIES
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind.run_spec import DYNAMIC_BLOCK
+from rewind.statistics import typical_variance
 from rewind.table import text
 
 NOTHING: Array = np.empty(0)
@@ -96,7 +97,6 @@ class FinishedRun:
 
 
 def runs_of(rows: Iterable[Row]) -> list[FinishedRun]:
-    """The runs of a table of results, in its order."""
     return [_run(group) for group in by_run(rows).values()]
 
 
@@ -159,17 +159,24 @@ class Results:
         return name if isinstance(name, Method) else Method(name)
 
     def of(self, dataset: str, algorithm: str, name: str | Method) -> list[FinishedRun]:
-        """A method's runs."""
         method = self.method(dataset, algorithm, name)
         return [] if method is None else self._grouped.get((dataset, algorithm, method), [])
 
     def scores(self, dataset: str | None, algorithm: str, name: str | Method) -> Array:
         """Of a method's runs that gave one, (runs,).
 
-        The same runs are the same array, which the bootstrap then draws from once.
+        The same runs are the same array, which statistics then count once.
         """
         method = None if dataset is None else self.method(dataset, algorithm, name)
         return NOTHING if dataset is None or method is None else self._scores.get((dataset, algorithm, method), NOTHING)
+
+    def spread(self, dataset: str | None, algorithm: str) -> float | None:
+        """The typical variance of runs on a data set, over all methods: what few runs of one method borrow."""
+        return typical_variance(self.cells(dataset, algorithm))
+
+    def cells(self, dataset: str | None, algorithm: str) -> list[Array]:
+        """The scores of each method there."""
+        return [scores for (name, agent, _), scores in self._scores.items() if (name, agent) == (dataset, algorithm)]
 
 
 def standard_protocol(runs: Sequence[FinishedRun]) -> Protocol:

@@ -8,11 +8,11 @@ from rewind.agents.settings import agent_label
 from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import Method
 from rewind.report.runs import FinishedRun, scores_of
-from rewind.statistics import bootstrap, deviation, improvement, interval
+from rewind.statistics import deviation, improvement, interval
 
 NOTE = (
     "Score: mean of five evaluations at a run's end, 1000 steps apart (fewer where it was shorter), then of the runs, "
-    "with their standard deviation and the 95% bootstrap interval of the mean. Best: of the best evaluation, which "
+    "with their standard deviation and the 95% interval of the mean (Student's t). Best: of the best evaluation, which "
     "nobody without a simulator could have chosen."
 )
 
@@ -38,12 +38,12 @@ def _lines(variants: dict[str, list[FinishedRun]]) -> list[Line]:
         best = [run.evaluations.best for run in runs if np.isfinite(run.evaluations.best)]
         better = None
         if len(scores) and len(baseline) and label != Method("baseline").label:
-            better = bootstrap(improvement, [scores], [baseline])
+            better = improvement([scores], [baseline])
         cells = [
             f"{scores.mean():.1f}" + ("" if spread is None else f" ± {spread:.1f}") if len(scores) else "",
             "" if bounds is None else "[{:.1f}, {:.1f}]".format(*bounds),
             f"{np.mean(best):.1f}" if best else "",
-            "" if better is None else f"{better.value:.2f}",
+            "" if better is None else f"{better:.2f}",
             str(len(runs)),
             str(sum(not run.alive for run in runs)),
         ]

@@ -12,15 +12,14 @@ CURVES = Section(
     "curves",
     "Learning curves",
     [
-        "Mean over runs, with the 95% bootstrap interval of that mean as a band. The last point of a long run is its "
-        "score as the paper takes it: the mean of the last five evaluations.",
+        "Mean over runs, with the 95% interval of that mean as a band (three runs and more). The last point of a "
+        "long run is its score as the paper takes it: the mean of the last five evaluations.",
         Chart("curves", "Learning curves:", "Data set", "updates", "score"),
     ],
 )
 
 
 def build(results: Results) -> Document:
-    """The document for runs that were evaluated."""
     sections = [Section("scores", "Scores", score_tables(results.runs)), CURVES]
     if any(fell(run) or diverged(run) for run in results.runs):
         sections.append(stability_section(results))

@@ -11,10 +11,11 @@ import numpy as np
 from rewind.agents import AGENTS
 from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.agents.settings import paper_settings, paper_view, required_beta
+from rewind.arrays import side_by_side
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
-from rewind.run_spec import AROUND, OFF, SAMPLING, VIEW, RunSpec
+from rewind.run_spec import AROUND, OFF, PRECISION, SAMPLING, VIEW, RunSpec
 from rewind.targets import target_bounds
 from rewind.training.view import WITHOUT_HOLD_OUT, View
 
@@ -153,13 +154,31 @@ def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
 
 
 def agent_data(kind: type[Agent[Any]], data: Trajectories) -> Trajectories:
-    """The data with one-hot actions, where an agent takes those and the data has whole numbers."""
+    """The data as an agent takes it: dict observations as vectors, and one-hot actions where it takes those and the
+    data has whole numbers.
+    """
+    data = with_vectors(data)
     if not kind.discrete or (data.actions.ndim == 2 and data.actions.shape[1] > 1):
         return data
     numbers = data.actions.reshape(data.rows)
     if not (np.issubdtype(numbers.dtype, np.integer) or (numbers == np.round(numbers)).all()) or numbers.min() < 0:
         raise UsageError(f"actions of {kind.__name__} are whole numbers from 0 on, or one-hot; here: {numbers[:5]}")
     return replace(data, actions=np.eye(int(numbers.max()) + 1, dtype=np.float32)[numbers.astype(np.int64)])
+
+
+def with_vectors(data: Trajectories) -> Trajectories:
+    """The data with the parts of its dict observations side by side, in alphabetical order of their keys."""
+    if not isinstance(data.observations, dict):
+        return data
+    for key, part in data.observations.items():
+        if part.ndim > 2:
+            raise UsageError(
+                f"observation '{key}' has shape {part.shape[1:]}; agents take vectors: choose the others by keys "
+                "(--keys), or train your own network on the memory's batches"
+            )
+    notes = {**data.notes, "keys": list(data.observations)}
+    observations, finals = map(side_by_side, (data.observations, data.final_observations))
+    return replace(data, observations=observations, final_observations=finals, notes=notes)
 
 
 def _width(what: str, array: Any) -> int:
@@ -186,7 +205,9 @@ def engine_run(spec: RunSpec, data: Trajectories) -> Run:
     given = {**kind.defaults(spec.steps), **dict(spec.settings)}
     whole = {field.name for field in dataclass_fields(kind) if field.type in (int, "int")}
     settings: dict[str, Any] = {
-        name: int(value) if name in whole else value for name, value in given.items() if name not in AROUND
+        name: int(value) if name in whole else value
+        for name, value in given.items()
+        if name not in (*AROUND, PRECISION)
     }
     view = {name: settings.pop(name) for name in VIEW if name in settings}
     bounded = settings.pop("bounded", False)

@@ -3,30 +3,33 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rewind.cli.arguments import Positional
+from rewind.cli.arguments import Positional, Rare
 from rewind.errors import require, unknown_name
 from rewind.table import table
 
 
 @dataclass(frozen=True)
 class BehaviourTrain:
-    """Train behaviour policies by SAC in a simulator, all seeds together, with snapshots along the way."""
+    """Train behaviour policies by SAC in a simulator, all seeds together, and save snapshots.
+
+    Example: rewind behaviour train Hopper-v4 --steps 200000
+    """
 
     task: Positional[str]
-    """Hopper-v4, HalfCheetah-v4, Walker2d-v4, or ant: the walker of AntMaze."""
+    """Hopper-v4, HalfCheetah-v4, Walker2d-v4, or ant (the walker of AntMaze)."""
     out: Path | None = None
     """Folder for snapshots and curve. Default: behaviour/TASK."""
     steps: int = 1_000_000
     """Transitions, and updates, of each seed."""
     seeds: tuple[int, ...] = (0, 1, 2, 3)
     """One run each."""
-    copies: int = 32
+    copies: Rare[int] = 32
     """Simulations of each run."""
-    rounds: int = 4
-    """Steps of each simulation between two calls of the device, which makes copies x rounds updates."""
-    capacity: int = 1_000_000
+    rounds: Rare[int] = 4
+    """Steps of each simulation between two calls of the device, each of which makes copies x rounds updates."""
+    capacity: Rare[int] = 1_000_000
     """Transitions that each run stores."""
-    random: int = 10_000
+    random: Rare[int] = 10_000
     """Steps with random actions before learning starts."""
     minutes: float | None = None
     """Save and stop after this time."""
@@ -48,14 +51,17 @@ class BehaviourTrain:
 
 @dataclass(frozen=True)
 class BehaviourShip:
-    """Choose the policies of a training: expert, medium and the stages of its replay; for the ant, the best."""
+    """Choose the policies of a training: expert, medium and the stages of its replay; for the ant, the best.
+
+    Example: rewind behaviour ship behaviour/Hopper-v4
+    """
 
     folder: Positional[Path]
     """Folder of `rewind behaviour train`."""
     out: Path = Path("policies")
     """Folder for one .npz file each."""
-    seed_index: int | None = None
-    """Run to choose from. Default: the one with the best end."""
+    seed_index: Rare[int | None] = None
+    """Run to choose from. Default: the one with the best final return."""
     episodes: int = 10
     """Episodes to evaluate each snapshot; chosen ones are evaluated in 100 more."""
 
@@ -70,7 +76,10 @@ class BehaviourShip:
 
 @dataclass(frozen=True)
 class BehaviourList:
-    """List the policies that ship with Rewind, with their training steps and returns."""
+    """List the policies that ship with Rewind, with their training steps and returns.
+
+    Example: rewind behaviour list
+    """
 
     def run(self) -> None:
         from rewind_lab.behaviour.shipped import described, shipped
@@ -80,7 +89,10 @@ class BehaviourList:
 
 @dataclass(frozen=True)
 class BehaviourCurves:
-    """Draw learning curves of behaviour policies: returns of the training episodes against steps."""
+    """Draw learning curves of behaviour policies: returns of the training episodes against steps.
+
+    Example: rewind behaviour curves behaviour/Hopper-v4/curve.jsonl
+    """
 
     curves: Positional[tuple[Path, ...]]
     """Files curve.jsonl of `rewind behaviour train`; the name of a file or of its folder is the title."""
@@ -96,7 +108,10 @@ class BehaviourCurves:
 
 @dataclass(frozen=True)
 class BehaviourWalker:
-    """Measure how often the shipped ant reaches its own goal in each maze, with the recipe's noise."""
+    """Measure how often the shipped ant reaches its own goal in each maze, with the recipe's noise.
+
+    Example: rewind behaviour walker --episodes 200
+    """
 
     policy: Path | None = None
     """A walker's .npz file. Default: the shipped one."""
@@ -104,7 +119,7 @@ class BehaviourWalker:
     """Episodes in each maze."""
     seed: int = 0
     """Seed of the episodes."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
 
     def run(self) -> None:
@@ -120,17 +135,20 @@ class BehaviourWalker:
 
 @dataclass(frozen=True)
 class BehaviourLikeness:
-    """Measure how like D4RL's the AntMaze -v1 sets are: play their walkers, on all cores. Resumes where it stopped."""
+    """Measure how the AntMaze -v1 sets differ from D4RL's, on all cores. Resumes where it stopped.
+
+    Example: rewind behaviour likeness umaze
+    """
 
     sets: Positional[tuple[str, ...]] = ()
     """umaze, umaze-diverse, medium-play, medium-diverse, large-play, large-diverse. Default: all."""
     out: Path = Path("docs/data_cards/likeness.json")
-    """File for the figures, which `rewind data cards` reads. What was played is kept beside it, in likeness.chunks."""
+    """File for the figures, which `rewind data cards` reads. The episodes are kept beside it, in likeness.chunks."""
     rows: int = 1_000_000
     """Rows of each set with episodes that stop at their own goal."""
-    ending_rows: int = 400_000
+    ending_rows: Rare[int] = 400_000
     """Rows of each set with episodes that never stop, to count what each ending would give."""
-    threads: int | None = None
+    threads: Rare[int | None] = None
     """Number of processes. Default: one for each core."""
 
     def run(self) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.published import published
 from rewind.envs.ant_model import uprightness
 from rewind.envs.antmaze import REACHED, draw_goal
 from rewind.envs.mazes import find_maze
 from rewind.rebuilt.collect import Episodes
 from rewind.rebuilt.summary import SATURATED
-from rewind.report.likeness import OWN_GOAL, THIRD
+from rewind_lab.cards.likeness import OWN_GOAL, THIRD
+from rewind_lab.cards.published import published
 
 KINDS = ("umaze", "umaze-diverse", "medium-play", "medium-diverse", "large-play", "large-diverse")
 PUBLISHED = {kind: published(f"antmaze-{kind}-v0").walker for kind in KINDS}

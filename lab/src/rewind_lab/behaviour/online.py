@@ -27,12 +27,12 @@ from rewind.envs.vector import ArrayEnv
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.files import read_json, read_npz, whole_file, write_json
 from rewind.progress import steps_bar
-from rewind.rebuilt.ant import AntWalk, Walk
 from rewind.signals import stop_signals
 from rewind.training.checkpoint import differences, read_latest, write_checkpoint
 from rewind.training.log import JsonLines
 from rewind.training.options import Stopped
 from rewind_lab.behaviour.sac import SAC, Learners, draw, grown, pack
+from rewind_lab.behaviour.walk import AntWalk, Walk
 
 PERIOD = 10_000  # steps per line of the curve
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rewind.agents import AGENTS
+from rewind.cli.arguments import Rare
 from rewind.data import save_npz
 from rewind.errors import RewindError, UsageError
 from rewind.files import write_json
@@ -23,7 +24,10 @@ BLOCK = 100  # training stops after whole blocks
 
 @dataclass
 class BenchDeterminism:
-    """Train three times in separate processes, once stopped in the middle and resumed, and compare to the bit."""
+    """Train three times in separate processes, one of them stopped and resumed, and compare the bits.
+
+    Example: rewind bench determinism --algorithm iql --steps 1000
+    """
 
     algorithm: str = "td3_bc"
     """td3_bc, iql, edac or bc."""
@@ -33,11 +37,11 @@ class BenchDeterminism:
     """Runs of each sampler, all trained together."""
     steps: int = 3000
     """Updates of each run, a multiple of 200."""
-    size: int = 50_000
+    size: Rare[int] = 50_000
     """Transitions in the data, which is random."""
     deterministic: bool = True
     """Use rewind train --deterministic; without it, a GPU may sum in any order."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
 
     def run(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.cli.arguments import Rare
 from rewind.envs import make
 from rewind.errors import require
 from rewind.files import write_json
@@ -25,7 +26,10 @@ ENVIRONMENTS = (
 
 @dataclass
 class BenchEnvs:
-    """Measure steps per second of the environments, and their ratio to bare mujoco.batch in one run."""
+    """Measure steps per second of the environments, and their ratio to bare mujoco.batch.
+
+    Example: rewind bench envs --copies 256
+    """
 
     copies: int = 256
     """Simulations stepped together."""
@@ -33,7 +37,7 @@ class BenchEnvs:
     """Steps of each environment; the median counts."""
     threads: int = 0
     """Threads of the simulator, 0 for all cores."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
 
     def run(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.cli.arguments import Rare
 from rewind.data import Trajectories
 from rewind.envs import make
 from rewind.envs.make import FAST
@@ -26,7 +27,10 @@ PACKAGES = ("jax", "mujoco", "gymnasium")
 
 @dataclass
 class BenchEvaluation:
-    """Measure the time of an evaluation of many runs, and of the updates of the same runs between two evaluations."""
+    """Measure the time to evaluate many runs, and the time of their updates between two evaluations.
+
+    Example: rewind bench evaluation --environment Hopper-v4 --runs 128
+    """
 
     environment: str = "Hopper-v4"
     """Hopper-v4, HalfCheetah-v4 or Walker2d-v4."""
@@ -38,15 +42,15 @@ class BenchEvaluation:
     """Episodes of each policy."""
     updates: int = 20_000
     """Updates of each run between two evaluations."""
-    size: int = 1_000_000
+    size: Rare[int] = 1_000_000
     """Transitions in the data, made by random actions in the environment."""
-    batch_size: int = 256
+    batch_size: Rare[int] = 256
     """Transitions per update."""
-    rounds: int = 3
+    rounds: Rare[int] = 3
     """Number of measurements, in turns; the median counts."""
-    threads: int = 0
+    threads: Rare[int] = 0
     """Threads of the simulator, 0 for all cores."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
 
     def run(self) -> None:
@@ -111,7 +115,6 @@ def seconds(job: Callable[[], None]) -> float:
 
 
 def lengths(result: Evaluation) -> dict[str, float]:
-    """Lengths of the episodes of the last evaluation."""
     return {
         "mean": float(result.lengths.mean()),
         "shortest": int(result.lengths.min()),

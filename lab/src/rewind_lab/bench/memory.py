@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.cli.arguments import Rare
 from rewind.data import Trajectories
 from rewind.files import write_json
 from rewind.memory import TrajectoryReplay
@@ -21,7 +22,10 @@ SCALING_LENGTH = 50
 
 @dataclass
 class BenchMemory:
-    """Measure planning and sampling: microseconds per batch, and ratios in one run."""
+    """Measure planning and sampling: microseconds per batch, and ratios.
+
+    Example: rewind bench memory --size 1000000
+    """
 
     size: int = 1_000_000
     """Transitions in the data."""
@@ -29,9 +33,9 @@ class BenchMemory:
     """Slots."""
     rounds: int = 15
     """Number of measurements, in turns; the median counts."""
-    most_trajectories: int = 1_000_000
+    most_trajectories: Rare[int] = 1_000_000
     """Maximum number of trajectories in the scaling test; a million takes 0.5 GB of memory."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
 
     def run(self) -> None:

@@ -3,14 +3,15 @@
 import contextlib
 import importlib.metadata
 import sys
-import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from timeit import Timer
 from typing import Any
 
 import numpy as np
 
+from rewind.cli.arguments import Rare
 from rewind.compiled import HAVE_NUMBA
 from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
@@ -24,7 +25,10 @@ LENGTH = 1000  # steps of a trajectory
 
 @dataclass
 class BenchPeers:
-    """Compare the time to sample with the replay buffers of other installed libraries."""
+    """Compare the time to sample with the replay buffers of other installed libraries.
+
+    Example: rewind bench peers --only torchrl cpprb
+    """
 
     size: int = 1_000_000
     """Transitions in every buffer (17 observations, 6 actions)."""
@@ -32,11 +36,11 @@ class BenchPeers:
     """Transitions of a sample, a multiple of 16."""
     rounds: int = 9
     """Number of measurements, in turns; the median counts."""
-    seconds: float = 0.2
+    seconds: Rare[float] = 0.2
     """Duration of a turn."""
     only: tuple[str, ...] = ()
     """Only these libraries, for example torchrl cpprb. Default: all that are installed."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
 
     def run(self) -> None:
@@ -90,25 +94,13 @@ class BenchPeers:
 
 def in_turns(calls: dict[str, Call], rounds: int, seconds: float) -> dict[str, float]:
     """Median microseconds of each call. They take turns, so that a disturbance affects all of them."""
-    counts = {name: max(3, int(seconds / _once(call))) for name, call in calls.items()}
-    jobs = {name: partial(_repeat, call, counts[name]) for name, call in calls.items()}
+    timers = {name: Timer(call) for name, call in calls.items()}
+    for timer in timers.values():
+        timer.timeit(3)  # compiles
+    counts = {name: max(3, int(5 * seconds / timer.timeit(5))) for name, timer in timers.items()}
+    jobs = {name: partial(timer.timeit, counts[name]) for name, timer in timers.items()}
     taken = side_by_side(jobs, rounds)
     return {name: round(1e6 * taken[name] / counts[name], 1) for name in calls}
-
-
-def _repeat(call: Call, count: int) -> None:
-    for _ in range(count):
-        call()
-
-
-def _once(call: Call) -> float:
-    """Seconds of a call after compilation."""
-    for _ in range(3):
-        call()
-    begin = time.perf_counter()
-    for _ in range(5):
-        call()
-    return (time.perf_counter() - begin) / 5
 
 
 def ratios(times: dict[str, float]) -> dict[str, dict[str, float]]:
@@ -127,7 +119,6 @@ def versions(names: Any) -> dict[str, str]:
 
 
 def table(figures: dict[str, Any]) -> str:
-    """Times, and the ratio of each peer's time to ours."""
     samples, updates = figures["sample_us"], figures["sample_and_update_us"]
     mine = [buffer.name for buffer in OURS]
     titles = ["", "sample us", *(f"/ {name.removeprefix('rewind ')}" for name in mine), "with update us", "/ ours"]

@@ -25,7 +25,6 @@ def side_by_side(jobs: Mapping[str, Callable[[], object]], rounds: int) -> dict[
 
 
 def machine() -> dict[str, Any]:
-    """The machine and versions of a measurement."""
     return {
         "rewind": rewind.__version__,
         "numba": HAVE_NUMBA,

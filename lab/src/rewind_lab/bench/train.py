@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.cli.arguments import Rare
 from rewind.data import Trajectories
 from rewind.errors import UsageError, require, unknown_name
 from rewind.files import write_json
@@ -30,7 +31,10 @@ PAPER = {"TR": 1.039, "PTR (quality)": 1.029, "PTR (uncertainty)": 1.119}  # tim
 
 @dataclass
 class BenchTrain:
-    """Measure microseconds per update, and the ratio of TR and PTR to uniform sampling in one run."""
+    """Measure microseconds per update, and the ratio of TR and PTR to uniform sampling.
+
+    Example: rewind bench train --algorithm td3_bc --runs 1 128
+    """
 
     algorithm: str = "td3_bc"
     """td3_bc, iql, edac or bc."""
@@ -38,21 +42,21 @@ class BenchTrain:
     """Number of runs trained together; several numbers are measured one after another."""
     variants: tuple[str, ...] = tuple(VARIANTS)
     """Variants to measure."""
-    size: int = 1_000_000
+    size: Rare[int] = 1_000_000
     """Transitions in the data (17 observations, 6 actions, trajectories of about 500 steps)."""
-    batch_size: int = 256
+    batch_size: Rare[int] = 256
     """Slots."""
     steps: int = 1000
     """Updates per measurement."""
-    rounds: int = 7
+    rounds: Rare[int] = 7
     """Number of measurements, in turns; the median counts."""
     fused: bool = False
     """Also measure uniform sampling with fused kernels (NVIDIA GPUs)."""
-    torch: bool = False
+    torch: Rare[bool] = False
     """Also measure TD3+BC as a plain PyTorch loop on the CPU, one run."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write the figures to this file."""
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Rare[dict[str, Any]] = field(default_factory=dict)
     """Fields of the agent, for example hidden sizes."""
 
     def run(self) -> None:

@@ -13,10 +13,13 @@ PAGE = "docs/architecture.md"
 
 @dataclass
 class HouseDraw:
-    """Draw the rooms by floor, with their imports, into docs/architecture.md."""
+    """Draw the rooms by floor, with their imports, in docs/architecture.md.
+
+    Example: rewind house draw --check
+    """
 
     check: bool = False
-    """Change nothing; fail where the page differs from the code."""
+    """Change nothing; fail if the page differs from the code."""
 
     def run(self) -> None:
         path = checkout() / PAGE
@@ -32,7 +35,10 @@ class HouseDraw:
 
 @dataclass
 class HouseWalk:
-    """Follow a transition through a small training: the files whose functions receive row data, until the update."""
+    """Follow a transition through a small training: list the files that receive row data, up to the update.
+
+    Example: rewind house walk --algorithm iql
+    """
 
     algorithm: str = "td3_bc"
     """The agent to train."""
@@ -50,7 +56,10 @@ class HouseWalk:
 
 @dataclass
 class HouseLines:
-    """Count lines and imports, room by room, and list class names that occur twice."""
+    """Count lines and imports by room, and list class names that occur twice.
+
+    Example: rewind house lines
+    """
 
     def run(self) -> None:
         ours = list(rooms().values())

@@ -52,7 +52,6 @@ class Deadline:
         return self._end - self._saving - time.monotonic()
 
     def over(self) -> bool:
-        """Whether to stop now."""
         self.passed = self.left <= self.evaluation
         return self.passed
 
@@ -120,6 +119,5 @@ class Clock:
         write_json(self._path, figures)
 
     def close(self) -> None:
-        """Training is over."""
         self._spent, self._begin = self.spent, None
         self.save()

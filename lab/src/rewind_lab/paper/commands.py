@@ -7,6 +7,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
+from rewind.cli.arguments import Rare
 from rewind.errors import UsageError, require
 from rewind.progress import say
 from rewind.run_spec import RunSpec
@@ -19,25 +20,25 @@ class Chosen:
     """Which runs, and where their results are."""
 
     tables: tuple[str, ...] = ()
-    """Tables and figures, by the names that `rewind paper list` shows; default: all."""
+    """Tables and figures, by the names that `rewind paper list` shows. Default: all."""
     data: Literal["rewind", "d4rl"] = "rewind"
     """Rebuilt data sets, or D4RL's own."""
     datasets: tuple[str, ...] | None = None
-    """Only these, in this order: names, or suites (mujoco, antmaze, adroit)."""
+    """Only these data sets or suites (mujoco, antmaze, adroit), in this order."""
     algorithms: tuple[str, ...] | None = None
-    """Only these: td3_bc, iql, edac, bc."""
+    """Only these agents: td3_bc, iql, edac, rebrac, bc."""
     seeds: tuple[int, ...] | None = None
-    """Instead of the definition's: 0 to 2, on AntMaze 0 to 7."""
+    """Seeds. Default: the definition's, which are 0 to 2, and 0 to 7 on AntMaze."""
     steps: int | None = None
-    """Instead of the definition's million. Such runs are runs of their own."""
+    """Updates of each run. Default: the definition's million. Runs of another length are separate runs."""
     out: Path = Path("lab/results/paper")
     """Folder of results."""
-    definitions: Path | None = None
-    """A file like the package's definitions.toml instead of it."""
-    group_minutes: float = 25.0
-    """What one group may take on the device by the estimate. A shorter --budget makes smaller groups by itself."""
-    runs_per_group: int = 132
-    """Runs trained together, at most; an H200 has so many multiprocessors."""
+    definitions: Rare[Path | None] = None
+    """A file to use instead of the package's definitions.toml."""
+    group_minutes: Rare[float] = 25.0
+    """Estimated device minutes of one group, at most. A shorter --budget makes smaller groups."""
+    runs_per_group: Rare[int] = 132
+    """Runs trained together, at most. The default is the number of multiprocessors of an H200."""
 
     def read(self) -> tuple[Definitions, dict[str, list[RunSpec]]]:
         """The definitions, and the wanted runs by table."""
@@ -54,24 +55,27 @@ class Chosen:
 
 @dataclass
 class PaperRun(Chosen):
-    """Train the next unfinished runs, until all is done or the time is over; called again it goes on."""
+    """Train the next unfinished runs until all are done or the time is over. Call it again to continue.
+
+    Example: rewind paper run --tables 1 --budget 1h30m --dry-run
+    """
 
     budget: str | None = None
-    """How long this call may take, all in all: 9m, 1h30m. Default: until all is done."""
+    """Time that this call may take: 9m, 1h30m. Default: until all is done."""
     groups: int | None = None
-    """How many groups this call may train. Default: as many as there is time for."""
-    checkpoint_minutes: float = 2.0
-    """Minutes between checkpoints: what a killed process loses at most."""
-    device: str | None = None
-    """cpu or gpu; default: what JAX prefers."""
+    """Groups that this call may train. Default: as many as there is time for."""
+    checkpoint_minutes: Rare[float] = 2.0
+    """Minutes between checkpoints, which is what a killed process loses at most."""
+    device: Rare[str | None] = None
+    """cpu or gpu. Default: JAX's choice."""
     fused: bool = False
-    """Networks as single kernels, with products of bfloat16 numbers: faster, on NVIDIA GPUs. The results say so."""
+    """Compute networks as single GPU kernels in bfloat16: faster, on NVIDIA GPUs. The results record it."""
     ray: str | None = None
-    """Train on the workers of this Ray cluster: its address, auto, or local for one on this machine."""
-    jsonl: Path | None = None
+    """Train on a Ray cluster: its address, auto, or local for one on this machine."""
+    jsonl: Rare[Path | None] = None
     """After every group, also write all rows that have not been collected to this one file."""
     dry_run: bool = False
-    """Only show the groups that would be trained."""
+    """Show the groups that would be trained, and stop."""
 
     def run(self) -> None:
         if self.groups is not None and self.groups < 1:
@@ -95,7 +99,7 @@ class PaperRun(Chosen):
 
         deadline = until(self.budget)
         definitions, wanted = self.read()
-        job = JobOptions(definitions.defaults.points, self.checkpoint_minutes, self.device, fused=self.fused)
+        job = JobOptions(definitions.points(wanted), self.checkpoint_minutes, self.device, fused=self.fused)
         groups = float("inf") if self.groups is None else self.groups
         options = RunnerOptions(self.group_minutes * 60, self.runs_per_group, groups, "gpu", job, self.jsonl)
         runs = in_order(wanted)
@@ -114,14 +118,13 @@ class PaperRun(Chosen):
     def _show(self) -> None:
         from rewind_lab.paper.clock import parse_duration
         from rewind_lab.paper.cost_table import cost_done
-        from rewind_lab.paper.costs import CostEstimate
-        from rewind_lab.paper.index import read_index
-        from rewind_lab.paper.packing import pack
+        from rewind_lab.paper.costs import CostEstimate, pack
+        from rewind_lab.paper.results import read_index
         from rewind_lab.paper.status import plan_text
 
         definitions, wanted = self.read()
         index = read_index(self.out)
-        estimate = CostEstimate(index, self.device or "gpu", definitions.defaults.points, fused=self.fused)
+        estimate = CostEstimate(index, self.device or "gpu", definitions.points(wanted), fused=self.fused)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
         groups = list(pack(left, estimate, self.group_minutes * 60, self.runs_per_group))[: self.groups]
         tables = [definitions.tables[name] for name in wanted]
@@ -136,13 +139,16 @@ class PaperRun(Chosen):
 
 @dataclass
 class PaperFinish:
-    """Play the evaluations that trained groups have left; nothing is trained, and no data is needed."""
+    """Run the evaluations that trained groups have left. Trains nothing and needs no data.
+
+    Example: rewind paper finish --budget 30m
+    """
 
     out: Path = Path("lab/results/paper")
-    """Folder of results, with the groups in work/: those of this machine, or brought from another one."""
+    """Folder of results, with the groups in work/, of this machine or copied from another one."""
     budget: str | None = None
-    """How long this call may take, all in all: 9m, 1h30m. Default: until all is done."""
-    jsonl: Path | None = None
+    """Time that this call may take: 9m, 1h30m. Default: until all is done."""
+    jsonl: Rare[Path | None] = None
     """After every group, also write all rows that have not been collected to this one file."""
 
     def run(self) -> None:
@@ -163,12 +169,15 @@ class PaperFinish:
 
 @dataclass
 class PaperStatus(Chosen):
-    """What is done, what is left, and how many device hours that will take."""
+    """Show what is done, what is left, and how many device hours that will take.
+
+    Example: rewind paper status
+    """
 
     fused: bool = False
-    """What is left is trained with fused kernels."""
+    """Estimate the time with fused kernels."""
     json: bool = False
-    """As JSON."""
+    """Print JSON."""
 
     def run(self) -> None:
         from rewind_lab.paper.status import Sizes, status, status_text
@@ -183,17 +192,20 @@ class PaperStatus(Chosen):
 
 @dataclass
 class PaperCollect:
-    """Fold all finished groups into one table, or into one file to take home from a machine without pyarrow."""
+    """Collect all finished groups in one table, or in one file if the machine has no pyarrow.
+
+    Example: rewind paper collect
+    """
 
     out: Path = Path("lab/results/paper")
     """Folder of results."""
     add: tuple[Path, ...] = ()
-    """Also fold these files of rows, from other machines."""
-    jsonl: Path | None = None
-    """Instead write what has not been folded yet to this one file."""
+    """Also collect these files of rows, from other machines."""
+    jsonl: Rare[Path | None] = None
+    """Write what has not been collected yet to this file instead."""
 
     def run(self) -> None:
-        from rewind_lab.paper.collect import collect, gather
+        from rewind_lab.paper.results import collect, gather
 
         if self.jsonl is not None and self.add:
             raise UsageError("--jsonl takes rows out of the folder and --add puts some in: one at a time")
@@ -204,16 +216,19 @@ class PaperCollect:
 
 @dataclass
 class PaperAside(Chosen):
-    """Move finished runs to another folder of results, so that they can be trained anew."""
+    """Move finished runs to another folder of results, so that they can be trained again.
+
+    Example: rewind paper aside --algorithms edac --to lab/results/aside
+    """
 
     to: Path = Path("lab/results/aside")
     """The other folder."""
-    kernels: Literal["xla", "fused"] | None = None
-    """Only runs whose networks were computed so."""
+    kernels: Rare[Literal["xla", "fused"] | None] = None
+    """Only runs with these kernels."""
 
     def run(self) -> None:
         from rewind.evaluation.rows import kernels_of
-        from rewind_lab.paper.collect import set_aside
+        from rewind_lab.paper.results import set_aside
 
         runs = {spec.run for spec in in_order(self.read()[1])}
         moved = set_aside(self.out, self.to, lambda row: row["run"] in runs and self.kernels in (None, kernels_of(row)))
@@ -222,7 +237,10 @@ class PaperAside(Chosen):
 
 @dataclass
 class PaperList(Chosen):
-    """The tables and figures there are, in the order of the work, and how many runs each wants."""
+    """List the tables and figures, in the order of the work, with their numbers of runs.
+
+    Example: rewind paper list
+    """
 
     def run(self) -> None:
         definitions, wanted = self.read()
@@ -233,10 +251,13 @@ class PaperList(Chosen):
 
 @dataclass
 class PaperSettings:
-    """The hyper-parameters of the paper's data sets, as shipped."""
+    """Show the hyper-parameters of the paper's data sets.
+
+    Example: rewind paper settings
+    """
 
     json: bool = False
-    """As JSON."""
+    """Print JSON."""
 
     def run(self) -> None:
         from rewind_lab.paper.datasets import hyper_parameters

@@ -1,18 +1,22 @@
-"""How long a group will take: a guess from benchmarks, put right by what finished groups took."""
+"""Which runs are trained together, and how long that will take: a guess, put right by what finished groups took."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from statistics import median
+from typing import Self
 
 from rewind.evaluation.protocol import LAST, evaluation_steps
 from rewind.run_spec import RunSpec
-from rewind_lab.paper.index import FinishedGroup, Index
+from rewind_lab.paper.results import FinishedGroup, Index
 
+SpecGroup = list[RunSpec]
 START = 30.0  # seconds: data onto the device, compilation, first environments
 
 # Microseconds per update of a group: (whatever its size, for each run). `rewind bench train`, one H200, batch 256
 # (lab/results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
 ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
+ON_GPU["rebrac"] = (124.0, 15.5)  # not measured: three layers and layer norm for two without, twice TD3+BC
 FUSED = 0.6  # times as long with fused kernels (48 runs of TD3+BC, lab/results/paper)
 ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (lab/results/bench/td3_bc_cpu.json)
 
@@ -48,7 +52,15 @@ class CostEstimate:
         evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points)))
         training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
         rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
-        return training + rest + self._guess_last(spec.suite, evaluations, runs * spec.episodes)
+        # The last evaluations follow the last update; on a CPU, they come before it.
+        last = 0 if self.kind == "cpu" else min(evaluations, LAST)
+        return training + rest + last * _play(spec.suite, runs * spec.episodes, self.cores)
+
+    def with_points(self, points: int) -> Self:
+        """The same for so many evaluations on the way."""
+        other = copy(self)
+        other.points = points
+        return other
 
     def evaluation(self, spec: RunSpec, runs: int) -> float:
         """Seconds of one evaluation of such a group."""
@@ -81,10 +93,6 @@ class CostEstimate:
             return START + evaluations * play
         return START + max(0.0, (evaluations - LAST) * play - training)
 
-    def _guess_last(self, suite: str, evaluations: int, episodes: int) -> float:
-        """Of the evaluations after it; on a CPU there are none."""
-        return 0.0 if self.kind == "cpu" else min(evaluations, LAST) * _play(suite, episodes, self.cores)
-
     def _training_ratio(self, group: FinishedGroup) -> float | None:
         if group.seconds_per_update is None:
             return None
@@ -116,3 +124,35 @@ def _ratios(
             found.setdefault((group.suite, group.algorithm), []).append(value)
     every = [value for values in found.values() for value in values]
     return lambda key: median(found.get(key) or every or [1.0])
+
+
+def next_group(left: Sequence[RunSpec], estimate: CostEstimate, seconds: float, most: int) -> SpecGroup:
+    """The first run that is left, and others that share its program, as many as fit; none where none does.
+
+    Those on the same data set come first, then those on the next one: fewer sets are needed at a time.
+
+    left: the most valuable first
+    seconds: what a group may take
+    most: runs of a group, at most
+    """
+    if not left:
+        return []
+    same = [spec for spec in left if spec.program == left[0].program]
+    places = {name: place for place, name in enumerate(datasets_of(same))}
+    same.sort(key=lambda spec: places[spec.dataset])
+    return same[: estimate.most(left[0], seconds, min(most, len(same)))]
+
+
+def datasets_of(specs: Iterable[RunSpec]) -> list[str]:
+    """Each once, in the order in which they come."""
+    return list(dict.fromkeys(spec.dataset for spec in specs))
+
+
+def pack(left: Sequence[RunSpec], estimate: CostEstimate, seconds: float, most: int) -> Iterator[SpecGroup]:
+    """All groups, in order. A run that takes longer than `seconds` alone still gets a group: it goes on next time."""
+    left = list(left)
+    while left:
+        group = next_group(left, estimate, seconds, most) or next_group(left, estimate, float("inf"), 1)
+        taken = set(group)
+        left = [spec for spec in left if spec not in taken]
+        yield group

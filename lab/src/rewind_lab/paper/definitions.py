@@ -1,7 +1,7 @@
 """The tables of the paper as data: which runs each of them wants."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from graphlib import CycleError, TopologicalSorter
 from importlib import resources
@@ -13,7 +13,9 @@ from rewind.agents.settings import required_beta
 from rewind.data.ogbench import suite_of
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.run_spec import RunSpec, canonical
+from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.datasets import Data, data_names
+from rewind_lab.paper.halves import closed, named_sets
 from rewind_lab.paper.priorities import PRIORITIES
 from rewind_lab.paper.published import SUITES
 
@@ -56,6 +58,8 @@ class TableDefinition:
 
     kind: runs, or cost: nothing is trained, `rewind bench train` is run
     published: names of the paper's tables that it is to be compared with
+    part: of the evidence, which `status` adds up
+    points: evaluations on the way, where they are not the defaults'
     more: what else the definition says, for whoever draws it
     """
 
@@ -65,6 +69,8 @@ class TableDefinition:
     includes: tuple[str, ...] = ()
     published: tuple[str, ...] = ()
     kind: str = "runs"
+    part: str = ""
+    points: int | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -113,12 +119,16 @@ class Definitions:
             tables = {name: [spec for spec in specs if spec.algorithm in keep] for name, specs in tables.items()}
         return tables
 
+    def points(self, names: Iterable[str]) -> int:
+        """Evaluations on the way of the runs of these tables: the fewest, since runs trained together share them."""
+        return min((self.tables[name].points or self.defaults.points for name in names), default=self.defaults.points)
+
     def _datasets(self, choice: RunChoice, there: Sequence[str]) -> list[str]:
         """The names that the choice means, each of which some table must want."""
         found: list[str] = []
         where = f"known: those of `rewind data list` that a chosen table wants, and {', '.join(SUITES)}"
         for name in choice.datasets or ():
-            meant = [each for each in data_names([name], choice.data) if each in there]
+            meant = [each for each in data_names(named_sets([name]), choice.data) if each in there]
             meant += [each for each in there if name == suite_of(each)]
             if not meant:
                 raise unknown_name("data set", name, {*there, *SUITES}, where=where)
@@ -130,7 +140,7 @@ class Definitions:
         seen: set[RunSpec] = set()
         for part in self._parts(table):
             for spec in self._expand(part, choice):
-                if spec not in seen:
+                if spec not in seen and not closed(spec):
                     seen.add(spec)
                     yield spec
 
@@ -139,21 +149,30 @@ class Definitions:
         return [*included, *table.parts]
 
     def _expand(self, part: Part, choice: RunChoice) -> Iterator[RunSpec]:
+        if part.samplers == ("chosen",):
+            setting = read_choice()
+            if setting is None:
+                return
+            part = replace(
+                part, samplers=(setting.sampler,), betas=(setting.beta,), stagger=(setting.stagger,),
+                settings={name: [value] for name, value in setting.agent.items()},
+            )  # fmt: skip
         own = self.defaults
         settings = {**own.settings, **part.settings}
         samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
         variants = list(
             product(part.algorithms, samplers, part.betas, part.reuse, part.rank_exponents, part.stagger, part.blocks)
         )
-        for dataset in data_names(part.datasets, choice.data):
+        for dataset in data_names(named_sets(part.datasets), choice.data):
             common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
             for seed in self._seeds(part, choice, common.suite):
                 for (algorithm, sampler, beta, reuse, exponent, stagger, block), values in product(
                     variants, product(*settings.values())
                 ):
+                    weight = required_beta(dataset) if beta == "paper" else float(beta)
                     yield canonical(
                         replace(
-                            common, algorithm=algorithm, sampler=sampler, beta=_beta(beta, dataset), reuse=reuse,
+                            common, algorithm=algorithm, sampler=sampler, beta=weight, reuse=reuse,
                             rank_exponent=exponent, stagger=stagger, block=block, seed=seed,
                             settings=tuple(zip(settings, values, strict=True)),
                         )
@@ -172,10 +191,6 @@ class Definitions:
 def in_order(tables: Mapping[str, Sequence[RunSpec]]) -> list[RunSpec]:
     """The runs of all tables, each once, the most valuable first."""
     return list(dict.fromkeys(spec for specs in tables.values() for spec in specs))
-
-
-def _beta(beta: float | str, dataset: str) -> float:
-    return required_beta(dataset) if beta == "paper" else float(beta)
 
 
 # Reading
@@ -215,7 +230,9 @@ def _definitions(content: dict[str, Any]) -> Definitions:
 
 def _table(name: str, content: dict[str, Any]) -> TableDefinition:
     parts = tuple(_part(name, part) for part in content.pop("parts", ()))
-    own = {key: content.pop(key) for key in ("title", "includes", "published", "kind") if key in content}
+    own = {
+        key: content.pop(key) for key in ("title", "includes", "published", "kind", "part", "points") if key in content
+    }
     own = {key: tuple(value) if isinstance(value, list) else value for key, value in own.items()}
     return TableDefinition(name, own.pop("title", name), parts, more=content, **own)
 
@@ -226,8 +243,8 @@ def _part(table: str, content: dict[str, Any]) -> Part:
         if algorithm not in ALGORITHMS:
             raise unknown_name(f"algorithm in table {table}", algorithm, ALGORITHMS)
     for sampler in part.samplers:
-        if sampler not in (*SAMPLERS, "priorities"):
-            raise unknown_name(f"sampler in table {table}", sampler, (*SAMPLERS, "priorities"))
+        if sampler not in (*SAMPLERS, "priorities", "chosen"):
+            raise unknown_name(f"sampler in table {table}", sampler, (*SAMPLERS, "priorities", "chosen"))
     for beta in part.betas:
         if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
             raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")

@@ -1,11 +1,16 @@
 """The data sets of the evidence in two halves: on one a setting is chosen, on the other the choice is tested.
 
 Fixed on 2026-11-16, before the first run on any of these sets. Until the choice and its date are committed (`CHOICE`),
-the held-back half sees uniform sampling and behaviour cloning alone; a test holds `evidence.toml` to it.
+the held-back half sees uniform sampling and behaviour cloning alone: the definitions leave out what else their tables
+want there.
 """
 
 import hashlib
+from collections.abc import Iterable
+from functools import cache
 from importlib import resources
+
+from rewind.run_spec import RunSpec
 
 SEED = 20261116
 CHOICE = resources.files("rewind_lab.paper") / "choice.toml"  # written when the setting is chosen
@@ -13,22 +18,28 @@ ALWAYS_CHOOSING = ("rewind/antmaze-medium-play-v1", "rewind/antmaze-large-divers
 
 MAZES = ("umaze", "umaze-diverse", "medium-play", "medium-diverse", "large-play", "large-diverse")
 LEVELS = ("medium", "medium-replay", "medium-expert")
+TASKS = ("pen", "door", "hammer", "relocate")
 SCENES = ("cube-single", "cube-double", "scene", "puzzle-3x3")
 
 # Each group is halved by itself; of an odd one, the larger part goes to the two halves in turn.
-GROUPS: tuple[tuple[str, ...], ...] = (
-    tuple(f"rewind/antmaze-{maze}-v1" for maze in MAZES),
-    tuple(f"rewind/{body}-{level}-v1" for body in ("hopper", "halfcheetah", "walker2d") for level in LEVELS),
-    *(
-        tuple(f"rewind/{task}-{kind}" for task in ("pen", "door", "hammer", "relocate"))
-        for kind in ("demos-v0", "cloned-v0", "expert-v1")
+NAMED: dict[str, tuple[str, ...]] = {
+    "antmaze-v1": tuple(f"rewind/antmaze-{maze}-v1" for maze in MAZES),
+    "mujoco-v1": tuple(
+        f"rewind/{body}-{level}-v1" for body in ("hopper", "halfcheetah", "walker2d") for level in LEVELS
     ),
-    *(
-        tuple(f"rewind/ogbench-{scene}-{kind}-task{number}-v0" for number in range(1, 6))
+    **{
+        f"adroit-{kind.partition('-')[0]}": tuple(f"rewind/{task}-{kind}" for task in TASKS)
+        for kind in ("demos-v0", "cloned-v0", "expert-v1")
+    },
+    **{
+        f"ogbench-{scene}-{kind}": tuple(f"rewind/ogbench-{scene}-{kind}-task{number}-v0" for number in range(1, 6))
         for kind in ("play", "noisy")
         for scene in SCENES
-    ),
-)
+    },
+}
+GROUPS: tuple[tuple[str, ...], ...] = tuple(NAMED.values())
+SPARSE, DENSE = "held-back-sparse", "held-back-dense"  # what the choice is tested on
+ALLOWED = ("top", "hidden")  # settings of uniform sampling and cloning that say nothing of what is to be chosen
 
 
 def choosing_half() -> list[str]:
@@ -46,6 +57,33 @@ def held_back_half() -> list[str]:
     """The sets on which the choice is tested."""
     chosen = set(choosing_half())
     return [name for group in GROUPS for name in group if name not in chosen]
+
+
+def named_sets(names: Iterable[str]) -> list[str]:
+    """Names of data sets, with groups of NAMED spelt out."""
+    return [each for name in names for each in _named().get(name, (name,))]
+
+
+@cache
+def _named() -> dict[str, tuple[str, ...]]:
+    sparse = ("antmaze-v1", "ogbench-cube-single-play", "ogbench-scene-play", "adroit-cloned", "adroit-expert")
+    tested = {
+        kind: tuple(set_name for group in groups for set_name in NAMED[group] if set_name in _held_back())
+        for kind, groups in ((SPARSE, sparse), (DENSE, ("mujoco-v1",)))
+    }
+    return NAMED | tested
+
+
+def closed(spec: RunSpec) -> bool:
+    """Whether a run must wait for the choice."""
+    if spec.dataset not in _held_back() or CHOICE.is_file():
+        return False
+    return spec.sampler != "baseline" or any(name not in ALLOWED for name, _ in spec.settings)
+
+
+@cache
+def _held_back() -> frozenset[str]:
+    return frozenset(held_back_half())
 
 
 def _drawn(name: str) -> str:

@@ -17,7 +17,7 @@ from rewind.evaluation import evaluation_steps
 from rewind.evaluation.scoring import Scorer, find_environment
 from rewind.files import read_json, write_json
 from rewind.progress import say
-from rewind.run_spec import RunSpec
+from rewind.run_spec import PRECISION, RunSpec
 from rewind.training import Options, Run, Trainer, engine_run
 from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
@@ -25,7 +25,7 @@ from rewind.training.journal import Journal
 from rewind.training.options import CannotResume
 from rewind.training.session import find_device, group_folder
 from rewind_lab.paper.clock import Clock, Deadline
-from rewind_lab.paper.packing import datasets_of
+from rewind_lab.paper.costs import datasets_of
 from rewind_lab.paper.trained import TrainedGroup, trained_elsewhere
 from rewind_lab.paper.work import TRAINED, is_trained, read_work, write_work
 
@@ -90,6 +90,9 @@ def train_group(
         return deadline.over()
 
     first = specs[0]
+    precision = dict(first.settings).get(PRECISION)
+    if precision is not None:  # fused kernels multiply bfloat16 numbers
+        options = replace(options, fused=False)
     data = {name: load_data(name) for name in datasets_of(specs)}
     runs = [replace(engine_run(spec, data[spec.dataset]), data=data[spec.dataset]) for spec in specs]
     environments = {name: _environment(own) for name, own in data.items()}
@@ -102,7 +105,8 @@ def train_group(
         progress=options.progress, stop=over, last_checkpoint=False, resume=(folder / "config.json").exists(),
         record={"episodes": first.episodes, "environments": environments},
     )  # fmt: skip
-    with closing(Clock(folder, scorer, deadline)) as clock, jax.default_device(find_device(options.device)):
+    device, products = jax.default_device(find_device(options.device)), jax.default_matmul_precision(precision)
+    with closing(Clock(folder, scorer, deadline)) as clock, device, products:
         deadline.evaluation = 0.0 if scorer.beside else options.evaluation_seconds
         try:
             trainer = _train(data[first.dataset], runs, clock, folder, training)

@@ -22,9 +22,9 @@ from rewind.progress import say
 from rewind.run_spec import RunSpec, digest, from_record, group_name
 from rewind.training import Stopped
 from rewind_lab.paper.clock import Deadline
-from rewind_lab.paper.index import read_index
+from rewind_lab.paper.costs import SpecGroup, datasets_of
 from rewind_lab.paper.job import JobOptions, check_datasets, train_group
-from rewind_lab.paper.packing import SpecGroup, datasets_of
+from rewind_lab.paper.results import read_index
 from rewind_lab.paper.runner import Runner, RunnerOptions, in_words, named_sets
 from rewind_lab.paper.work import is_trained, only_runner, work_folder, write_work
 
@@ -151,19 +151,14 @@ def scratch_folder() -> Path:
     return folder
 
 
-def _knock(address: str) -> None:
-    """Where nobody answers, Ray itself would try for minutes."""
-    host, _, port = address.rpartition("/")[2].rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
-
-
 @contextmanager
 def cluster(address: str) -> Iterator[Any]:
     """A connection to a cluster."""
     ray = require("ray", "ray", "rewind-lab")
     try:
-        _knock(address)
+        host, _, port = address.rpartition("/")[2].rpartition(":")
+        if host and port.isdigit():  # where nobody answers, Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=PATIENCE).close()
         ray.init(address=address, include_dashboard=False if address == "local" else None, log_to_driver=False)
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(

@@ -8,10 +8,9 @@ from typing import Any
 from rewind.run_spec import RunSpec
 from rewind.table import table
 from rewind_lab.paper.cost_table import cost_done
-from rewind_lab.paper.costs import CostEstimate
+from rewind_lab.paper.costs import CostEstimate, datasets_of, pack
 from rewind_lab.paper.definitions import Definitions, in_order
-from rewind_lab.paper.index import Index, read_index
-from rewind_lab.paper.packing import datasets_of, pack
+from rewind_lab.paper.results import Index, read_index
 from rewind_lab.paper.work import begun, is_trained, work_folder
 
 
@@ -50,8 +49,16 @@ def status(
             done = cost_done(definition, out)
             counts: dict[str, Any] = {"runs": 0, "done": 0, "left": 0, "hours_left": 0.0, "measured": done}
         else:
-            counts = _counts(specs, index, estimate, sizes)
+            own = estimate.with_points(definitions.points([name]))
+            counts = _counts(specs, index, own, sizes)
         figures["tables"][name] = {"title": definition.title, **counts}
+    parts: dict[str, list[RunSpec]] = {}
+    for name, specs in wanted.items():
+        if part := definitions.tables[name].part:
+            parts.setdefault(part, []).extend(specs)
+    figures["parts"] = {
+        part: _counts(list(dict.fromkeys(specs)), index, estimate, sizes) for part, specs in sorted(parts.items())
+    }
     return figures
 
 
@@ -76,6 +83,13 @@ def status_text(figures: Mapping[str, Any]) -> str:
         for name, each in figures["tables"].items()
     ]
     lines = [table(rows), ""]
+    if figures["parts"]:
+        parts = [
+            {"part": part, **{key: each[key] for key in ("runs", "done", "left")}}
+            | {"minutes left": f"{60 * each['hours_left']:.0f}"}
+            for part, each in figures["parts"].items()
+        ]
+        lines += [table(parts), ""]
     lines.append(
         f"{figures['done']:,} of {figures['runs']:,} runs done, each counted once; {figures['left']:,} left, about "
         f"{figures['hours_left']:.1f} device hours in {figures['groups_left']:,} groups; "
@@ -88,7 +102,6 @@ def status_text(figures: Mapping[str, Any]) -> str:
 
 
 def plan_text(groups: Sequence[Sequence[RunSpec]], estimate: CostEstimate) -> str:
-    """The groups that would be trained, in order."""
     rows = [
         {
             "data sets": ", ".join(datasets_of(group)),

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from rewind.arrays import Array
 from rewind.data.catalogue import known_entry
-from rewind.data.published import published as published_data
 from rewind.errors import DataError
 from rewind.files import read_json
-from rewind.report.likeness import CLONED
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind.report.runs import FinishedRun, Protocol
 from rewind.statistics import deviation
+from rewind_lab.cards.likeness import CLONED
+from rewind_lab.cards.published import published as published_data
 from rewind_lab.paper.definitions import RunChoice, load_definitions
 from rewind_lab.paper.published import Printed
 from rewind_lab.paper.report.comparisons import printed

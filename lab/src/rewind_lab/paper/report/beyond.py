@@ -9,7 +9,7 @@ from rewind.arrays import Array
 from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import LABELS, Method, short
 from rewind.report.runs import FinishedRun, scores_of
-from rewind.statistics import Estimate, bootstrap, deviation, difference, mean
+from rewind.statistics import Estimate, deviation, mean_difference, mean_over
 from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS
@@ -26,8 +26,8 @@ WIDE = 7  # columns that a page still shows well
 
 RULE = (
     "Each cell: mean and standard deviation over runs, and their number. At the end is the difference, or the mean "
-    "over the data sets on which every variant of the table has runs, with a 95% bootstrap interval (none below three "
-    "runs; with three it is too narrow rather than too wide)."
+    "over the data sets on which every variant of the table has runs, with a 95% interval (Student's t; none below "
+    "three runs)."
 )
 
 
@@ -35,12 +35,15 @@ def beyond_tables(results: PaperResults) -> list[Table]:
     """The definitions without numbers of the paper's, those that have runs."""
     definitions = load_definitions()
     asked = [table for table in definitions.tables.values() if table.parts and not table.published and not table.more]
-    tables = [_table(definitions, definition, results) for definition in asked if definition.name != "fixed_beta"]
+    tables = [
+        compared_table(definitions, definition, results) for definition in asked if definition.name != "fixed_beta"
+    ]
     tables.insert(0, fixed_beta_table(definitions, results))
     return [table for table in tables if table is not None]
 
 
-def _table(definitions: Definitions, definition: TableDefinition, results: PaperResults) -> Table | None:
+def compared_table(definitions: Definitions, definition: TableDefinition, results: PaperResults) -> Table | None:
+    """What a table asks about, side by side; None where nothing can be compared."""
     choice = RunChoice([definition.name], results.data, steps=results.protocol.steps)
     specs = definitions.wanted(choice)[definition.name]
     full = {spec: described(spec) for spec in specs}
@@ -116,7 +119,7 @@ def _shown(title: str, scores: dict[tuple[str, Any], Array], variants: Sequence[
     cells = [[_cell(scores.get((name, each))) for each in shown] for name in datasets]
     full = [name for name in datasets if all(len(scores.get((name, each), ())) for each in shown)]
     samples = [[scores[name, each] for name in full] for each in shown]
-    means = [Cell(told(bootstrap(mean, each), ".1f")) for each in samples] if len(full) > 1 else None
+    means = [Cell(told(mean_over(each).estimate, ".1f")) for each in samples] if len(full) > 1 else None
     over = f"Mean of {len(full)}"
     if len(shown) > max(WIDE, len(datasets)):
         columns = ["", *map(short, datasets), *([over] if means else [])]
@@ -134,7 +137,7 @@ def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
 
 def _change(ones: Array, others: Array) -> Cell:
     """An interval from fewer than three runs would be their extremes."""
-    found = bootstrap(difference, [ones], [others])
+    found = mean_difference([ones], [others]).estimate
     return Cell(points(found if min(len(ones), len(others)) >= LEAST_RUNS else Estimate(found.value)))
 
 

@@ -11,7 +11,7 @@ from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, short
 from rewind.report.runs import FinishedRun, Protocol
 from rewind.report.stability import critic_known, diverged
-from rewind.statistics import bootstrap, difference, mean
+from rewind.statistics import mean, mean_difference
 from rewind_lab.paper.report import one_set
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, fewer
@@ -26,7 +26,7 @@ COLUMNS = [
 ]  # fmt: skip
 NOTE = (
     f"Means over the data sets with at least {LEAST_RUNS} runs of the method and of the baseline both ways ({{}}; how "
-    "many, where a method has fewer), with 95% bootstrap intervals of differences. Where runs of a data set have "
+    "many, where a method has fewer), with 95% intervals of differences. Where runs of a data set have "
     "different bounds, those of most count. Diverged: critics whose Q at the end is beyond what rewards can add up to, "
     "of those whose Q was recorded. Bounds keep Q from that, and not from being wrong within them: that none diverges "
     "says little, scores say more."
@@ -113,9 +113,11 @@ def _both(results: PaperResults, held: PaperResults, algorithm: str, name: str, 
 def _cells(own: Both, baseline: Both | None, lacking: str) -> list[Cell]:
     cells: list[Cell] = []
     for side, ones in enumerate(own):
-        over = "" if baseline is None else points(bootstrap(difference, [*ones.values()], [*baseline[side].values()]))
+        over = (
+            "" if baseline is None else points(mean_difference([*ones.values()], [*baseline[side].values()]).estimate)
+        )
         cells += [Cell(f"{mean([*ones.values()]):.1f}{lacking}"), Cell(over)]
-    return [*cells, Cell(points(bootstrap(difference, [*own.held.values()], [*own.free.values()])))]
+    return [*cells, Cell(points(mean_difference([*own.held.values()], [*own.free.values()]).estimate))]
 
 
 def _diverged(results: PaperResults, algorithm: str, name: str, sets: Sequence[str]) -> Cell:

@@ -9,16 +9,20 @@ from importlib import resources
 from typing import Any
 
 from rewind.errors import unknown_name
-from rewind.report.document import Cell, Interval, Line, Table
+from rewind.report.document import Block, Cell, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
-from rewind.statistics import Estimate
+from rewind.statistics import Estimate, holm
 from rewind_lab.paper.report.comparisons import (
+    CEILING,
+    FLOOR,
     LEAST_RUNS,
     LEAST_SETS,
-    SMALL,
+    MARGIN,
     Contrast,
     Question,
+    can_show,
     chosen,
+    p_value,
     verdict,
 )
 from rewind_lab.paper.report.cost import Cost, overhead, paper_overhead
@@ -26,12 +30,18 @@ from rewind_lab.paper.report.methods import paper_sets
 from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
-    "A claim says that one method scores more than another on some data sets. Its number is the difference of their "
-    "mean scores, in points, averaged over the data sets, with a 95% bootstrap interval (runs drawn again within each "
-    f"data set and method). A data set counts with at least {LEAST_RUNS} runs of each method; a claim needs "
-    f"{LEAST_SETS} such sets (or all, where it is about fewer). It holds where the whole interval is above 0. It does "
-    f"not hold where the whole interval is below {SMALL:g} points: if there is an effect, it is smaller. Otherwise it "
-    "is undecided. Beside stands the same difference from the paper's own tables, for the same data sets."
+    "A claim says that one method scores more than another on some data sets. Its number is the difference of "
+    "their mean scores, in points, averaged over the data sets, with a 95% interval over seeds (Student's t; few "
+    "runs borrow the spread of the other methods on their data set), then one over seeds and data sets: what other "
+    f"data sets of the kind would show. A data set counts with at least {LEAST_RUNS} runs of each method, and is "
+    f"left out where every method of the agent has at most {FLOOR:g} points (floor) or at least {CEILING:g} "
+    f"(ceiling): it can show nothing. A claim needs {LEAST_SETS} sets (or all, where it is about fewer). The margin "
+    f"is {MARGIN:g} points in both directions: a claim holds where the whole interval over seeds is above 0 and "
+    f"reaches beyond {MARGIN:g}; it does not hold where the whole interval is below {MARGIN:g}. Otherwise it is "
+    "undecided, and so it is where its p value, corrected for all claims of the table after Holm, exceeds 0.05. "
+    "Beside stands the same difference from the paper's own tables, for the same data sets. “Can this data show "
+    "it?”: no where the interval is wider than the paper's effect, or where the other method leaves no room for it "
+    "below 100."
 )
 NO_BREAK = "\N{NO-BREAK SPACE}"
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
@@ -64,6 +74,7 @@ class Finding:
     verdict: str
     contrast: Contrast | None = None
     cost: Cost | None = None
+    p: float | None = None  # corrected for the other claims
 
 
 @cache
@@ -96,16 +107,21 @@ def _family(name: str) -> str:
 
 def judge(results: PaperResults, cost: Cost | None) -> list[Finding]:
     """All claims; an algorithm that has no runs at all is left out unless it is the claim's first."""
+    asked = [
+        (claim, algorithm, claim.question(algorithm).ask(results))
+        for claim in load_claims()
+        if claim.cost is None
+        for algorithm in claim.algorithms
+        if algorithm in results.algorithms or algorithm == claim.algorithms[0]
+    ]
+    ps = [p_value(contrast) for _, _, contrast in asked]
+    corrected = iter(holm([p for p in ps if p is not None]))
     findings = []
-    for claim in load_claims():
-        if claim.cost is not None:
-            findings.append(Finding(claim, "td3_bc", _judge_cost(claim.cost, cost), cost=cost))
-            continue
-        for algorithm in claim.algorithms:
-            if algorithm in results.algorithms or algorithm == claim.algorithms[0]:
-                contrast = claim.question(algorithm).ask(results)
-                findings.append(Finding(claim, algorithm, verdict(contrast), contrast))
-    return findings
+    for (claim, algorithm, contrast), p in zip(asked, ps, strict=True):
+        own = None if p is None else next(corrected)
+        findings.append(Finding(claim, algorithm, verdict(contrast, own), contrast, p=own))
+    costs = [claim for claim in load_claims() if claim.cost is not None]
+    return findings + [Finding(claim, "td3_bc", _judge_cost(claim.cost or "", cost), cost=cost) for claim in costs]
 
 
 def _judge_cost(row: str, cost: Cost | None) -> str:
@@ -114,12 +130,68 @@ def _judge_cost(row: str, cost: Cost | None) -> str:
     return "holds" if cost.ratios[row] - 1 <= paper_overhead(row) else "fails"
 
 
-def claims_table(findings: Sequence[Finding]) -> Table:
-    """A line for each claim and algorithm."""
+def claims_blocks(findings: Sequence[Finding]) -> list[Block]:
+    """How many hold, and a line for each claim and algorithm with enough data; those about cost apart."""
+    scores = [finding for finding in findings if finding.contrast is not None]
+    judged = [finding for finding in scores if finding.verdict != "open"]
+    costs = [finding for finding in findings if finding.contrast is None]
+    tables: list[Block] = [_scores_table("The paper's claims", judged)] if judged else []
+    cost_table = Table(
+        "The paper's claims about cost",
+        ("Claim", "Verdict", "Agent", "Ours", "Paper", "Compared"),
+        [Line(each.claim.text, _cost_cells(each)) for each in costs],
+        cards=True,
+    )
+    return [
+        counted(scores, "claims about scores, each for an agent"), *tables,
+        counted(costs, "claims about cost"), cost_table,
+    ]  # fmt: skip
+
+
+def open_claims(findings: Sequence[Finding]) -> list[Block]:
+    """Those without enough data."""
+    waiting = [finding for finding in findings if finding.contrast is not None and finding.verdict == "open"]
+    return [_scores_table("Claims without enough data", waiting)] if waiting else []
+
+
+def verdicts(findings: Sequence[Finding]) -> list[Block]:
+    """The judged claims in few words, for a page that people read."""
+    scores = [finding for finding in findings if finding.contrast is not None]
+    costs = [finding for finding in findings if finding.contrast is None]
+    lines = [
+        Line(
+            finding.claim.text,
+            [
+                Cell(ALGORITHMS[finding.algorithm]),
+                Cell(kind=finding.verdict, strong=True),
+                Cell(points(finding.contrast.ours)),
+                Cell(points(finding.contrast.other_sets)),
+                Cell(points(finding.contrast.paper)),
+                Cell(can_show(finding.contrast)),
+            ],
+        )
+        for finding in scores
+        if finding.contrast is not None and finding.verdict != "open"
+    ]
+    columns = ("Claim", "Agent", "Verdict", "Ours, over seeds", "Seeds and sets", "Paper", "Can this data show it?")
+    tables: list[Block] = [Table("The paper's claims", columns, lines)] if lines else []
+    what = "claims about scores, each for an agent"
+    told = [f"{each.claim.text.partition(':')[0]}: {_cost_words(each)}" for each in costs]
+    return [counted(scores, what), *tables, counted(costs, "claims about cost"), f"{'. '.join(told)}."]
+
+
+def _cost_words(finding: Finding) -> str:
+    _, _, ours, paper, _ = (cell.text for cell in _cost_cells(finding))
+    return f"{ours or 'not measured'} (paper {paper})"
+
+
+def _scores_table(caption: str, findings: Sequence[Finding]) -> Table:
     reach = max([10.0, *(_reach(finding.contrast) for finding in findings)])
-    lines = [Line(finding.claim.text, _cells(finding, reach)) for finding in findings]
-    columns = ("Claim", "Verdict", "Agent", "Ours", "Paper", "Data sets", "Compared")
-    return Table("The paper's claims", columns, lines, cards=True)
+    columns = (
+        "Claim", "Verdict", "Agent", "Ours, over seeds", "Seeds and data sets", "Paper", "p (Holm)", "Data sets",
+        "Can this data show it?", "Compared",
+    )  # fmt: skip
+    return Table(caption, columns, [Line(each.claim.text, _cells(each, reach)) for each in findings], cards=True)
 
 
 def _reach(contrast: Contrast | None) -> float:
@@ -129,17 +201,17 @@ def _reach(contrast: Contrast | None) -> float:
 
 
 def _cells(finding: Finding, reach: float) -> list[Cell]:
-    algorithm = Cell(ALGORITHMS[finding.algorithm])
-    verdict_cell = Cell(kind=finding.verdict, strong=True)
-    if finding.contrast is None:
-        return [verdict_cell, algorithm, *_cost_cells(finding)]
     contrast = finding.contrast
+    assert contrast is not None
     return [
-        verdict_cell,
-        algorithm,
+        Cell(kind=finding.verdict, strong=True),
+        Cell(ALGORITHMS[finding.algorithm]),
         Cell(points(contrast.ours), picture=_picture(contrast, reach)),
+        Cell("" if contrast.other_sets is None else points(contrast.other_sets)),
         Cell(points(contrast.paper)),
+        Cell("" if finding.p is None else "< 0.001" if finding.p < 0.001 else f"{finding.p:.3f}"),
         Cell(f"{len(contrast.used)} of {len(contrast.wanted)}"),
+        Cell(can_show(contrast)),
         Cell(finding.claim.comparison),
     ]
 
@@ -149,7 +221,8 @@ def _cost_cells(finding: Finding) -> list[Cell]:
     ratio = None if finding.cost is None else finding.cost.ratios.get(row)
     ours = "" if ratio is None else overhead(ratio - 1)
     where = "" if finding.cost is None else finding.cost.where
-    return [Cell(ours), Cell(overhead(paper_overhead(row))), Cell(""), Cell(where)]
+    cells = [Cell(ALGORITHMS[finding.algorithm]), Cell(ours), Cell(overhead(paper_overhead(row))), Cell(where)]
+    return [Cell(kind=finding.verdict, strong=True), *cells]
 
 
 def _picture(contrast: Contrast, reach: float) -> Interval | None:
@@ -174,9 +247,9 @@ def signed(value: float) -> str:
     return f"{value:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
 
 
-def counted(findings: Sequence[Finding]) -> str:
-    """How many claims hold, and so on."""
+def counted(findings: Sequence[Finding], what: str) -> str:
+    """How many of them hold, and so on."""
     counts = Counter(finding.verdict for finding in findings)
     words = {"holds": "hold", "fails": "do not hold", "undecided": "undecided", "open": "without enough data"}
-    told = ", ".join(f"{word}: {counts[kind]}" for kind, word in words.items())
-    return f"{len(findings)} claims, each for an agent. {told[0].upper()}{told[1:]}."
+    told = ", ".join(f"{word}: {counts[kind]}" for kind, word in words.items() if counts[kind])
+    return f"{len(findings)} {what}. {told[0].upper()}{told[1:]}."

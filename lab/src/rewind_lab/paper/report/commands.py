@@ -1,16 +1,22 @@
-"""`rewind paper report`, `beside` and `cloned`: pages, and figures of the data cards, from a folder of results."""
+"""`rewind paper report`, `beside`, `cloned` and `choice`: what is written and said from a folder of results."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from rewind.cli.arguments import Positional
+from rewind.cli.arguments import Positional, Rare
 from rewind.errors import DataError, UsageError
 from rewind.files import whole_file, write_json
 from rewind.report.output import write_document
 from rewind.report.runs import runs_of
+from rewind_lab.paper import halves
+from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.cost import read_costs
+from rewind_lab.paper.report.glance import glance_panels
+from rewind_lab.paper.report.glance_plot import glance_figure
+from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_rows
@@ -18,20 +24,27 @@ from rewind_lab.paper.results import read_rows
 
 @dataclass
 class PaperReport:
-    """Write one HTML page, which needs nothing else: our numbers beside the paper's, and verdicts on its claims."""
+    """Write one HTML page, in a single file: our numbers beside the paper's, and verdicts on its claims.
 
-    folder: Positional[Path] = Path("lab/results/paper")
+    Example: rewind paper report lab/results/paper --out report.html
+    """
+
+    folder: Positional[Path] = Path("lab/results/evidence")
     """Folder of results of `rewind paper run`."""
+    first: Path | None = None
+    """Folder of results of the first edition, shown apart: no claim is judged by it."""
+    figure: Path | None = None
+    """Also draw all data sets at a glance as reproduction.png and .svg in this folder (needs matplotlib)."""
     out: Path | None = None
-    """The page; default: report.html in the folder."""
-    markdown: Path | None = None
+    """The page. Default: report.html in the folder."""
+    markdown: Rare[Path | None] = None
     """Also write the tables and verdicts as Markdown to this file."""
-    into: tuple[Path, ...] = ()
-    """Also write sections anew in these Markdown pages: `<!-- report: claims -->` ... `<!-- end of report -->`."""
+    into: Rare[tuple[Path, ...]] = ()
+    """Also update sections of these Markdown pages, between `<!-- report: claims -->` and `<!-- end of report -->`."""
     data: Data | None = None
-    """Which of the paper's data sets to compare: d4rl or rewind; default: those with the most runs."""
-    cost: tuple[Path, ...] = ()
-    """Figures of `rewind bench train --json` for table 5; default: the folder's cost.json."""
+    """The data sets to compare: d4rl or rewind. Default: those with the most runs."""
+    cost: Rare[tuple[Path, ...]] = ()
+    """Figures of `rewind bench train --json` for table 5. Default: the folder's cost.json."""
 
     def run(self) -> None:
         if not self.folder.is_dir():
@@ -46,23 +59,31 @@ class PaperReport:
             )
         measured = self.folder / "cost.json"  # of `rewind paper run --tables 5`
         costs = read_costs(self.cost or ([measured] if measured.exists() else []))
-        write_document(build(results, costs), self.out or self.folder / "report.html", self.markdown, self.into)
+        first = None if self.first is None else PaperResults(runs_of(read_rows(self.first)), "rewind")
+        document = build(results, costs, first)
+        write_document(document, self.out or self.folder / "report.html", self.markdown, self.into)
+        if self.figure is not None:
+            for path in glance_figure(glance_panels(results, first), self.figure):
+                print(f"wrote {path}")
 
 
 @dataclass
 class PaperBeside:
-    """Write scores on rebuilt data beside those on D4RL's as a Markdown page."""
+    """Write a Markdown page of scores on rebuilt data beside those on D4RL's.
+
+    Example: rewind paper beside --out docs/rebuilt_scores.md
+    """
 
     results: Path = Path("lab/results/paper")
     """Folder of results."""
-    cards: Path = Path("docs/data_cards/cards.json")
+    cards: Rare[Path] = Path("docs/data_cards/cards.json")
     """Figures of the data cards."""
     out: Path = Path("docs/rebuilt_scores.md")
     """The page."""
     table: str = "rebuilt"
-    """The table of the definitions that says which runs."""
-    definitions: Path | None = None
-    """A file like the package's definitions.toml instead of it."""
+    """The table of the definitions that lists the runs."""
+    definitions: Rare[Path | None] = None
+    """A file to use instead of the package's definitions.toml."""
 
     def run(self) -> None:
         results = PaperResults(runs_of(read_rows(self.results)), "rewind")
@@ -74,10 +95,13 @@ class PaperBeside:
 
 @dataclass
 class PaperCloned:
-    """Write scores of behaviour cloning for the data cards, which show them beside published ones."""
+    """Write scores of behaviour cloning, which the data cards show beside published ones.
+
+    Example: rewind paper cloned
+    """
 
     results: Path = Path("lab/results/evidence")
-    """Folder of results, of `rewind paper run --definitions lab/src/rewind_lab/paper/evidence.toml --tables cloned`."""
+    """Folder of results of `rewind paper run --definitions lab/src/rewind_lab/paper/evidence.toml --tables cloned`."""
     out: Path = Path("docs/data_cards/cloned.json")
     """The file; then: rewind data cards --pages-only."""
 
@@ -87,3 +111,49 @@ class PaperCloned:
             raise DataError(f"no runs of behaviour cloning in {self.results}")
         write_json(self.out, scores)
         print(f"wrote {self.out}: {len(scores)} data sets")
+
+
+@dataclass
+class PaperChoice:
+    """Show what could be chosen, choose the recommended setting once, and show its test on the held-back half."""
+
+    results: Path = Path("lab/results/evidence")
+    """Folder of results."""
+    write: bool = False
+    """Write the choice below with today's date. Runs on the held-back half may start once it is committed."""
+    sampler: str = "tr"
+    """The chosen sampler."""
+    beta: float = 1.0
+    """Its weighted target's beta."""
+    stagger: bool = False
+    """Sweeps start at random positions."""
+    bounded: bool = False
+    """Targets stay within what the rewards can add up to."""
+    layer_norm: bool = False
+    """Layer norm in the critics."""
+    because: str = ""
+    """The evidence, in a sentence."""
+
+    def run(self) -> None:
+        scores = {run.row["run"]: run.score for run in runs_of(read_rows(self.results))}
+        if self.write:
+            self._write(scores)
+        setting = read_choice()
+        if setting is None:
+            print(f"{candidates(scores)}\n\nNo setting is chosen yet.")
+        else:
+            print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting.words}. {setting.because}")
+        print(f"The test of the recommendation: {outcome_text(outcome_of(scores))}")
+
+    def _write(self, scores: dict[str, float]) -> None:
+        if read_choice() is not None:
+            raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
+        if not self.because:
+            raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
+        choosing = set(halves.choosing_half())
+        runs = sum(row["dataset"] in choosing for row in {row["run"]: row for row in read_rows(self.results)}.values())
+        chosen = (self.sampler, self.beta, self.stagger, self.bounded, self.layer_norm)
+        setting = Setting(datetime.now(UTC).date().isoformat(), *chosen, self.because, runs)
+        with whole_file(Path(str(halves.CHOICE))) as temporary:
+            temporary.write_text(choice_text(setting), encoding="utf-8")
+        print(f"wrote {halves.CHOICE}; commit it before any run on the held-back half")

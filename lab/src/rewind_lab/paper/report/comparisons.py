@@ -1,6 +1,7 @@
 """Ours against the paper's, and methods against each other: the rules by which the page colours and judges."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
@@ -10,7 +11,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.report.methods import Method
-from rewind.statistics import Estimate, Sample, bootstrap, deviation, mean
+from rewind.statistics import LEVEL, Estimate, Measured, Term, combined, deviation, over_tasks
 from rewind_lab.paper.published import Printed, published, slips
 from rewind_lab.paper.report.methods import method_of
 from rewind_lab.paper.report.results import PaperResults
@@ -18,7 +19,8 @@ from rewind_lab.paper.report.results import PaperResults
 Column = str | Method  # a name of the paper's, or what it has no name for
 
 NEAR = 5.0  # points: scores that differ by less agree, whatever their spread
-SMALL = 2.0  # points: an effect that is surely smaller is none
+MARGIN = 2.0  # points: a difference that is surely smaller, in either direction, is none
+FLOOR, CEILING = 5.0, 95.0  # a set on which every method scores less, or more, can show no difference
 LEAST_RUNS = 3  # on each side of a comparison, for a data set to count
 LEAST_SETS = 3  # that count, or all where a claim is about fewer
 PAPER_RUNS = 3
@@ -66,14 +68,21 @@ def compared(difference: float, near: float, squared: float) -> str:
 class Contrast:
     """The mean score of some methods minus that of others, mean over data sets, in points.
 
-    wanted, used: the paper's names of data sets asked for, and of those with enough runs on both sides
+    wanted, used: the paper's names of data sets asked for, and of those with enough runs on both sides that can show it
     ours: None where no data set has enough
+    measured: ours with its error; other_sets: its interval if the data sets, too, had been others
+    limits: of data sets with enough runs that can show nothing, floor or ceiling
+    level: the mean score of `others` on the used sets
     """
 
     wanted: Sequence[str]
     used: Sequence[str]
     ours: Estimate | None
     paper: Estimate | None
+    measured: Measured | None = None
+    other_sets: Estimate | None = None
+    limits: Mapping[str, str] = field(default_factory=dict)
+    level: float | None = None
 
     @property
     def enough(self) -> bool:
@@ -85,6 +94,7 @@ class Question:
     """Do the methods `ones` score more than `others` on these data sets of the paper?
 
     best: compare with the best of `others` instead of with their mean
+    limits: leave out data sets at their floor or ceiling
     """
 
     algorithm: str
@@ -92,29 +102,61 @@ class Question:
     others: Sequence[Column]
     datasets: Sequence[str]
     best: bool = False
-    least: int = field(default=LEAST_RUNS)
+    least: int = LEAST_RUNS
+    limits: bool = True
 
     def ask(self, results: PaperResults) -> Contrast:
-        used = [name for name in self.datasets if self._has_runs(results, name)]
+        there = [name for name in self.datasets if self._has_runs(results, name)]
+        found = {name: at_limit(results, name, self.algorithm) for name in there if self.limits}
+        limits = {name: limit for name, limit in found.items() if limit}
+        used = [name for name in there if name not in limits]
         wanted = [name for name in self.datasets if results.here(name) is not None]
         if not used:
-            return Contrast(wanted, used, None, self.of_paper(wanted))
-        samples = [
-            [results.scores(results.here(name), self.algorithm, method) for name in used]
-            for method in (*self.ones, *self.others)
+            return Contrast(wanted, used, None, self.of_paper(wanted), limits=limits)
+        others = self._others(results, used)
+        apart = [combined(self._terms(results, name, self.ones, others, 1)) for name in used]
+        measured = combined(term for name in used for term in self._terms(results, name, self.ones, others, len(used)))
+        across = over_tasks([each.value for each in apart])
+        level = combined(
+            term._replace(weight=-term.weight)
+            for name in used
+            for term in self._terms(results, name, (), others, len(used))
+        ).value
+        return Contrast(
+            wanted, used, measured.estimate, self.of_paper(used), measured,
+            None if across is None else across.estimate, limits, level,
+        )  # fmt: skip
+
+    def _others(self, results: PaperResults, used: Sequence[str]) -> Sequence[Column]:
+        """All, or the one that scores best over the data sets."""
+        if not self.best:
+            return self.others
+        return [
+            max(
+                self.others,
+                key=lambda method: sum(
+                    results.scores(results.here(name), self.algorithm, method).mean() for name in used
+                ),
+            )
         ]
-        return Contrast(wanted, used, bootstrap(self._figure, *samples), self.of_paper(used))
+
+    def _terms(
+        self, results: PaperResults, name: str, ones: Sequence[Column], others: Sequence[Column], sets: int
+    ) -> list[Term]:
+        """How each method's runs on a data set count."""
+        here = results.here(name)
+        spread = results.spread(here, self.algorithm)
+        return [
+            Term(sign / len(side) / sets, results.scores(here, self.algorithm, method), spread)
+            for side, sign in ((ones, 1.0), (others, -1.0))
+            for method in side
+        ]
 
     def _has_runs(self, results: PaperResults, name: str) -> bool:
         here = results.here(name)
         return all(
             len(results.scores(here, self.algorithm, method)) >= self.least for method in (*self.ones, *self.others)
         )
-
-    def _figure(self, *samples: Sample) -> Any:
-        means = [mean(sample) for sample in samples]
-        first, second = means[: len(self.ones)], means[len(self.ones) :]
-        return np.mean(first, axis=0) - (np.max(second, axis=0) if self.best else np.mean(second, axis=0))
 
     def of_paper(self, names: Sequence[str]) -> Estimate | None:
         """The same from the paper's means, its interval from its deviations, where it has all the numbers."""
@@ -157,22 +199,60 @@ def fewer(sets: int, most: int) -> str:
     return "" if sets == most else f" ({sets})"
 
 
-def verdict(contrast: Contrast) -> str:
-    """holds, fails, undecided, or open where there is not enough to say."""
+def at_limit(results: PaperResults, name: str, algorithm: str) -> str:
+    """Floor or ceiling where all methods of the agent are there on this data set; nothing where some is not."""
+    means = [float(scores.mean()) for scores in results.cells(results.here(name), algorithm) if len(scores)]
+    return "" if not means else "floor" if max(means) <= FLOOR else "ceiling" if min(means) >= CEILING else ""
+
+
+def p_value(contrast: Contrast) -> float | None:
+    """Of the verdict that the contrast comes nearest to: that `ones` score more, or that they do not by MARGIN."""
+    measured = contrast.measured
+    if measured is None or not contrast.enough:
+        return None
+    more = measured.p() if measured.value > 0 else 1.0
+    less = measured.p(MARGIN) if measured.value < MARGIN else 1.0
+    return min(more, less)
+
+
+def verdict(contrast: Contrast, corrected: float | None = None) -> str:
+    """holds, fails, undecided, or open where there is not enough to say.
+
+    corrected: the p value of `p_value` after correction for the other questions of the table
+    """
     ours = contrast.ours
-    if ours is None or not contrast.enough:
+    if ours is None or ours.low is None or not contrast.enough:
         return "open"
-    if ours.low > 0:
-        return "holds"
-    return "fails" if ours.high < SMALL else "undecided"
+    if corrected is not None and corrected > 1 - LEVEL:
+        return "undecided"
+    if ours.high < MARGIN:
+        return "fails"
+    return "holds" if ours.low > 0 else "undecided"
 
 
 def effect(contrast: Contrast) -> str:
-    """helps, hurts, neither, or open where there is not enough to say."""
+    """helps, hurts, neither (smaller than MARGIN, either way), undecided, or open where there is not enough to say."""
     ours = contrast.ours
-    if ours is None or not contrast.enough:
+    if ours is None or ours.low is None or not contrast.enough:
         return "open"
-    return "helps" if ours.low > 0 else "hurts" if ours.high < 0 else "neither"
+    if ours.low > -MARGIN and ours.high < MARGIN:
+        return "neither"
+    return "helps" if ours.low > 0 else "hurts" if ours.high < 0 else "undecided"
+
+
+def can_show(contrast: Contrast) -> str:
+    """Whether this data could show the paper's effect, and if not, why."""
+    left = [f"{count} at the {limit}" for limit, count in Counter(contrast.limits.values()).items()]
+    without = f"; left out: {', '.join(left)}" if left else ""
+    if contrast.ours is None or contrast.ours.low is None or not contrast.enough:
+        return f"no: too few sets with runs{without}"
+    reach = float(contrast.ours.high - contrast.ours.low) / 2
+    theirs = None if contrast.paper is None else float(contrast.paper.value)
+    if theirs is not None and contrast.level is not None and contrast.level + theirs > 100:
+        return f"no: from {contrast.level:.0f} points there is no room for {theirs:.0f}{without}"
+    if reach > max(abs(theirs or 0.0), MARGIN):
+        return f"no: too few seeds, ±{reach:.1f}{without}"
+    return f"yes, ±{reach:.1f}{without}"
 
 
 def direction(ours: Estimate | None, theirs: Estimate | None) -> str:

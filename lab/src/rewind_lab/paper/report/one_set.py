@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Fold, Line, Table
 from rewind.report.methods import ALGORITHMS, short
-from rewind.statistics import bootstrap, difference
+from rewind.statistics import mean_difference
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, LEAST_SETS, Column
 from rewind_lab.paper.report.gains import compared_methods
@@ -61,4 +61,4 @@ def without_one(label: str, ones: Scores, others: Scores) -> Line | None:
 
 
 def _mean_difference(ones: Scores, others: Scores, sets: Sequence[str]) -> str:
-    return points(bootstrap(difference, [ones[name] for name in sets], [others[name] for name in sets]))
+    return points(mean_difference([ones[name] for name in sets], [others[name] for name in sets]).estimate)

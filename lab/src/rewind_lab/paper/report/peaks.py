@@ -9,7 +9,7 @@ from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
 from rewind.report.runs import FinishedRun
 from rewind.report.stability import NEIGHBOURS, best
-from rewind.statistics import bootstrap, difference, mean
+from rewind.statistics import mean, mean_difference
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, fewer
 from rewind_lab.paper.report.gains import compared_methods
@@ -22,7 +22,7 @@ RULE = (
     "at the end but not there, it loses less of what it reaches. The best of several evaluations is too high, most so "
     "where scores vary most, and nobody could stop there without a simulator: read differences of a few points as "
     f"none. Means over data sets with at least {LEAST_RUNS} runs of the method and of the baseline, and the difference "
-    "to the baseline on the same sets with a 95% bootstrap interval."
+    "to the baseline on the same sets with a 95% interval."
 )
 
 Runs = list[FinishedRun]  # of one method on one data set
@@ -76,5 +76,5 @@ def _cells(own: dict[str, Runs], baseline: dict[str, Runs]) -> list[Cell]:
     cells = []
     for of in (best, end):
         ones, others = _samples(own, of), _samples(against, of)
-        cells += [Cell(f"{mean(ones):.1f}{lacking}"), Cell(points(bootstrap(difference, ones, others)))]
+        cells += [Cell(f"{mean(ones):.1f}{lacking}"), Cell(points(mean_difference(ones, others).estimate))]
     return cells

@@ -10,21 +10,22 @@ import pytest
 for package in ("gymnasium", "mujoco", "matplotlib"):
     pytest.importorskip(package)
 
-from rewind.cli.data import DataCards
+from tests.rebuilt.policies import shorten, write_policies
+
 from rewind.data import from_episodes, load
 from rewind.data.catalogue import known_entry
-from rewind.data.published import published
 from rewind.errors import DataError, MissingExtra, UsageError
 from rewind.rebuilt import orders
 from rewind.rebuilt.orders import make_order
 from rewind.rebuilt.recipes import find_recipe, recipes
 from rewind.rebuilt.summary import summary
-from rewind.report import cards
-from rewind.report.cards import card, check_cards, contents, write_cards
 from rewind.report.figures import new_figure
 from rewind.report.inspection_plot import histogram, short
-from rewind.report.likeness import CardFacts, likeness, read_facts
-from tests.rebuilt.policies import shorten, write_policies
+from rewind_lab.cards import cards
+from rewind_lab.cards.cards import card, check_cards, contents, write_cards
+from rewind_lab.cards.commands import DataCards
+from rewind_lab.cards.likeness import CardFacts, likeness, read_facts
+from rewind_lab.cards.published import published
 
 POINT, HOPPER, ANT = "rewind/pointmaze-umaze-v0", "rewind/hopper-medium-v0", "rewind/antmaze-umaze-v0"
 
@@ -215,7 +216,7 @@ def test_medians_in_pictures_have_the_digits_that_make_sense():
 
 
 def test_the_pages_in_the_documentation_are_those_of_their_figures():
-    folder = Path(__file__).parents[2] / "docs" / "data_cards"
+    folder = Path(__file__).parents[3] / "docs" / "data_cards"
     facts = read_facts(folder)
     for name in facts.cards:
         page = (folder / f"{name.removeprefix('rewind/')}.md").read_text()

@@ -2,7 +2,7 @@
 
 OUT/README.md        all sets in a table
 OUT/NAME.md, .png    one set
-OUT/cards.json       the figures of all pages, including those written earlier; others: rewind.report.likeness
+OUT/cards.json       the figures of all pages, including those written earlier; others: rewind_lab.cards.likeness
 """
 
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ from typing import Any
 from rewind.data import Trajectories
 from rewind.data.catalogue import known_entry
 from rewind.data.ogbench import REBUILT
-from rewind.data.published import Published, published
 from rewind.errors import MissingExtra, UsageError
 from rewind.files import whole_file, write_json
 from rewind.rebuilt.build import load_rebuilt
 from rewind.rebuilt.orders import find_built
 from rewind.rebuilt.recipes import GIVEN, ORACLE, Recipe, find_recipe, recipes
 from rewind.rebuilt.summary import scores, summary
-from rewind.report.card_plot import draw_card
 from rewind.report.inspection import Spread
-from rewind.report.likeness import CLONED, FIGURES, CardFacts, likeness, read_facts, rests_on
 from rewind.table import table, text
+from rewind_lab.cards.likeness import CLONED, FIGURES, CardFacts, likeness, read_facts, rests_on
+from rewind_lab.cards.plot import draw_card
+from rewind_lab.cards.published import Published, published
 
 Rows = list[tuple[str, ...]]
 
@@ -35,8 +35,10 @@ def write_cards(names: Sequence[str], folder: Path, read_data: bool = True) -> l
     read_data: False to write the pages of known figures again, without looking at data
     """
     facts = read_facts(folder)
-    all_names = [name for name, each in recipes().items() if (_possible(each) if read_data else name in facts.cards)]
-    chosen = [find_recipe(name) for name in names or all_names]
+    possible = list(facts.cards)
+    if read_data:
+        possible = [name for name, each in recipes().items() if each.policies != (GIVEN,) or len(find_built(name)) == 1]
+    chosen = [find_recipe(name) for name in names or possible]
     cards = dict(facts.cards)
     for recipe in chosen if read_data else ():
         data = load_rebuilt(recipe.name)
@@ -72,10 +74,6 @@ def check_cards(names: Sequence[str], folder: Path) -> int:
     return failed
 
 
-def _possible(recipe: Recipe) -> bool:
-    return recipe.policies != (GIVEN,) or len(find_built(recipe.name)) == 1
-
-
 def _write(path: Path, page: str) -> Path:
     with whole_file(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -87,7 +85,6 @@ def _stem(name: str) -> str:
 
 
 def card_figures(data: Trajectories) -> dict[str, Any]:
-    """All figures on the page of a data set."""
     spreads = {"length": data.lengths, "return": data.returns}
     if (scored := scores(data)) is not None and data.notes["made"]["recipe"]["maze"] is None:
         spreads["normalised score"] = scored
@@ -108,9 +105,7 @@ def _solved_by_task(name: str) -> dict[str, float]:
 
 def card(recipe: Recipe, facts: CardFacts, folder: Path) -> str:
     """The page of one data set. folder: where its picture is, if it has one"""
-    figures = facts.cards[recipe.name]
-    known = known_entry(recipe.name)
-    theirs = None if known is None else published(known.name)
+    figures, theirs = facts.cards[recipe.name], _theirs(recipe.name)
     picture = f"{_stem(recipe.name)}.png"
     sections = [f"# {recipe.name}", _warning(recipe, theirs)]
     sections += [f"![{recipe.name}]({picture})"] if (folder / picture).is_file() else []
@@ -119,20 +114,26 @@ def card(recipe: Recipe, facts: CardFacts, folder: Path) -> str:
     return "\n\n".join(sections) + "\n"
 
 
+def _theirs(name: str) -> Published | None:
+    """What is published of D4RL's set of that name."""
+    known = known_entry(name)
+    return None if known is None else published(known.name)
+
+
 def _likeness(recipe: Recipe, facts: CardFacts) -> list[str]:
     """How like D4RL's a -v1 set is: figures with limits, the endings that were tried, scores of behaviour cloning."""
-    figures, known = likeness(recipe, facts), known_entry(recipe.name)
-    if not figures or known is None:
+    figures, theirs = likeness(recipe, facts), _theirs(recipe.name)
+    if not figures or theirs is None:
         return []
     rows = [tuple(figure.texts.values()) for figure in figures]
     sections = ["## How like D4RL's", _table([("", "rebuilt", "D4RL's", "at most apart", "verdict"), *rows])]
     sections.append(f"Measured on {rests_on(recipe, facts)}. Empty: not known. Judged by `rewind data cards --check`.")
     if endings := facts.measured.get(recipe.name, {}).get("endings"):
-        sections += ["## Where episodes end", _endings(recipe, facts, endings, published(known.name).trajectories)]
+        sections += ["## Where episodes end", _endings(recipe, facts, endings, theirs.trajectories)]
     scores = facts.cloned.get(recipe.name, {})
-    theirs = dict(zip(CLONED, published(known.name).cloned or ("", ""), strict=True))
+    cloned = dict(zip(CLONED, theirs.cloned or ("", ""), strict=True))
     cells = {name: (f"{scores[name]['score']:.1f}", str(scores[name]["seeds"])) for name in CLONED if name in scores}
-    body = [(name, *cells.get(name, ("", "")), str(theirs[name])) for name in CLONED]
+    body = [(name, *cells.get(name, ("", "")), str(cloned[name])) for name in CLONED]
     return [*sections, "## Behaviour cloning", _table([("score", "rebuilt", "seeds", "D4RL's"), *body])]
 
 
@@ -183,8 +184,9 @@ def _compared(figures: dict[str, Any], theirs: Published | None) -> Rows:
         "mean return": f"{figures['mean_return']:.2f}",
         "mean normalised return": _score(figures.get("behaviour_score")),
         "rewarded rows": f"{figures['rewarded_rows']:.3%}" if maze else None,
-        "episodes that reach their own goal": _percent(figures.get("reached_own_goal")),
     }
+    if "reached_own_goal" in figures:
+        ours["episodes that reach their own goal"] = f"{figures['reached_own_goal']:.1%}"
     solved = figures.get("solved_by_task", {})
     rows = {name: value for name, value in ours.items() if value is not None}
     rows |= {f"rows with the goal of {task}": f"{share:.2%}" for task, share in solved.items()}
@@ -196,7 +198,7 @@ def _compared(figures: dict[str, Any], theirs: Published | None) -> Rows:
         return [("", "rebuilt"), *rows.items()]
     counted = "trajectories, ended at every terminal" if maze else "trajectories"
     published_figures = {
-        "transitions": ("about " if theirs.about else "") + text(theirs.transitions),
+        "transitions": _size(theirs),
         counted: text(theirs.trajectories),
         "mean return": "-" if theirs.mean_return is None else f"{theirs.mean_return:.2f}",
         "mean normalised return": _score(theirs.mean_score),
@@ -209,24 +211,22 @@ def _score(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}".replace("-0.0", "0.0")
 
 
-def _percent(value: float | None) -> str | None:
-    return None if value is None else f"{value:.1%}"
+def _size(theirs: Published) -> str:
+    return ("about " if theirs.about else "") + text(theirs.transitions)
 
 
 def _spreads(figures: dict[str, Any]) -> Rows:
-    keys = {"smallest": "smallest", "lower_quarter": "25%", "median": "median", "upper_quarter": "75%"}
-    keys |= {"largest": "largest", "mean": "mean"}
+    keys = ("smallest", "lower_quarter", "median", "upper_quarter", "largest", "mean")
     body = [(name, *(f"{spread[key]:,.1f}" for key in keys)) for name, spread in figures["spreads"].items()]
-    return [("of a trajectory", *keys.values()), *body]
+    return [("of a trajectory", "smallest", "25%", "median", "75%", "largest", "mean"), *body]
 
 
 def _made(recipe: Recipe, figures: dict[str, Any]) -> str:
     made = figures["made"]
-    policies = ", ".join(_policy(one) for one in made["policies"])
     facts = {
         "made by": f"`rewind data build {recipe.name}{' --policy FILE' if recipe.policies == (GIVEN,) else ''}`",
         "evaluated on": f"`{recipe.environment}`{_steps(recipe)}",
-        "policies": policies,
+        "policies": ", ".join(map(_policy, made["policies"])),
         "seed, recipe": f"{made['seed']}, version {made['recipe_version']}",
         "digest": f"`{figures['digest']}`",
         "made with": ", ".join(f"{name} {version}" for name, version in made["versions"].items()),
@@ -260,25 +260,15 @@ def _policy(one: dict[str, Any]) -> str:
 
 
 def contents(facts: CardFacts) -> str:
-    """The page with a table of all sets."""
     heads = ("data set", "transitions", "D4RL", "trajectories", "D4RL", "mean normalised return", "D4RL", "like D4RL's")
     rows: Rows = [heads]
     for name, figures in facts.cards.items():
-        known = known_entry(name)
-        theirs = None if known is None else published(known.name)
-        counted = figures["fragments"] if "rewarded_rows" in figures else figures["trajectories"]
-        rows.append(
-            (
-                f"[{name}]({_stem(name)}.md)",
-                text(figures["transitions"]),
-                "-" if theirs is None else ("about " if theirs.about else "") + text(theirs.transitions),
-                text(counted),
-                "-" if theirs is None else text(theirs.trajectories),
-                _score(figures.get("behaviour_score")),
-                "-" if theirs is None else _score(theirs.mean_score),
-                ", ".join(dict.fromkeys(each.verdict for each in likeness(find_recipe(name), facts) if each.verdict)),
-            )
-        )
+        theirs, counted = _theirs(name), figures["fragments" if "rewarded_rows" in figures else "trajectories"]
+        ours = (text(figures["transitions"]), text(counted), _score(figures.get("behaviour_score")))
+        beside = ("-",) * 3 if theirs is None else (_size(theirs), text(theirs.trajectories), _score(theirs.mean_score))
+        verdicts = dict.fromkeys(figure.verdict for figure in likeness(find_recipe(name), facts) if figure.verdict)
+        pairs = (cell for pair in zip(ours, beside, strict=True) for cell in pair)
+        rows.append((f"[{name}]({_stem(name)}.md)", *pairs, ", ".join(verdicts)))
     return f"{HEAD}\n\n{_table(rows)}\n\n{FOOT}\n"
 
 
@@ -290,7 +280,7 @@ one: it is held to limits, and the last column says whether it is within them. W
 
 FOOT = """In mazes, trajectories are counted here as in the published figures, where every terminal ends one; the pages
 also have how many Rewind replays. In mazes the score of a trajectory is 100 if it comes to the rewarded goal, and 0 if
-not. A dash: not published, as far as we know. `src/rewind/data/published.toml` says where the others come from."""
+not. A dash: not published, as far as we know. `lab/src/rewind_lab/cards/published.toml` has the others' sources."""
 
 
 def _table(rows: Rows, numbers: bool = True) -> str:

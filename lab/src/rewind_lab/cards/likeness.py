@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from rewind.data.catalogue import known_entry
-from rewind.data.published import Published, published
 from rewind.files import read_json
 from rewind.rebuilt.recipes import Recipe
+from rewind_lab.cards.published import Published, published
 
 FIGURES = "cards.json"
 CLONED = ("BC", "10% BC")  # behaviour cloning on all the data, and on the best tenth of its trajectories

@@ -32,17 +32,14 @@ class Published:
 
     @property
     def mean_score(self) -> float | None:
-        """The mean normalised return."""
         return None if self.mean_return is None else normalised_score(self.name, self.mean_return)
 
     @property
     def best_score(self) -> float | None:
-        """The highest normalised return."""
         return None if self.best_return is None else normalised_score(self.name, self.best_return)
 
 
 def published(name: str) -> Published:
-    """The published figures of a catalogued data set."""
     figures = _figures().get(name, {})
     mean, best = figures.get("mean_return"), figures.get("best_return")
     if "joined" in figures:
@@ -57,4 +54,4 @@ def published(name: str) -> Published:
 
 @cache
 def _figures() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(resources.files("rewind.data").joinpath("published.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(resources.files("rewind_lab.cards").joinpath("published.toml").read_text(encoding="utf-8"))

@@ -18,7 +18,6 @@ DPI, COLOURS = 100, 256  # for small files
 
 
 def draw_card(data: Trajectories, recipe: Recipe, path: Path) -> None:
-    """Write the picture, a small PNG."""
     with styled():
         figure = _maze_card(data, recipe) if recipe.maze is not None else _score_card(data)
         _save_small(figure, path)

@@ -1,0 +1,61 @@
+"""Wrong arguments, each as one line: what, where, what was expected."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import MISSING
+
+from rewind.cli.options import Option
+from rewind.errors import UsageError
+
+RENAMED = {"--priority-alpha": "--rank-exponent"}  # options of the first edition
+
+
+def check_options(path: str, options: Sequence[Option], arguments: Sequence[str]) -> None:
+    """Raise an error for an option that the command does not have, and for a required one that is missing.
+
+    path: the command as it is typed
+    arguments: what follows it
+    """
+    known = {flag: option for option in options for flag in option.flags}
+    given = [argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")]
+    for name in given:
+        if name in RENAMED:
+            raise UsageError(f"{name} is now {RENAMED[name]}")
+        if name not in known and name != "--":
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"{path} --help-all lists all"
+            raise UsageError(f"{path} has no option {name}: {hint}")
+    for option in options:
+        if option.default is MISSING and option.flags and not set(option.flags) & set(given):
+            raise UsageError(f"{path} needs {option.names[0]}: {option.text}")
+
+
+def explained(error: UsageError, path: str, options: Sequence[Option], arguments: Sequence[str]) -> UsageError:
+    """The parser's error in the words of the help texts, or as it is where it is of another kind."""
+    message = str(error)
+    if message.startswith("Missing from"):
+        option = next(option for option in options if option.positional and option.default is MISSING)
+        return UsageError(f"{path} needs {option.names[0]}: {option.text}")
+    if found := re.match(r"Unrecognized options: (.*)", message):
+        return UsageError(f"{path} does not take {found[1].split(' Available')[0]!r}: see {path} --help")
+    if found := re.search(r"argument '?(--[\w-]+)|parsing (--[\w-]+)", message):
+        flag = found[1] or found[2]
+        given = " ".join(_values(flag, arguments))
+        option = next(option for option in options if flag in option.flags)
+        return UsageError(f"{path} {flag} {given}".rstrip() + f": expected {option.value or 'no value'}")
+    return error
+
+
+def _values(flag: str, arguments: Sequence[str]) -> list[str]:
+    """What was given after a flag."""
+    names = [argument.partition("=")[0].replace("_", "-") for argument in arguments]
+    if flag not in names:
+        return []
+    first = names.index(flag)
+    values = [arguments[first].partition("=")[2]] if "=" in arguments[first] else []
+    for argument in arguments[first + 1 :]:
+        if argument.startswith("--"):
+            break
+        values.append(argument)
+    return values
