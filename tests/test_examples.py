@@ -46,6 +46,7 @@ def test_the_messy_log_is_the_same_each_time_and_reads_as_days(tmp_path):
 def test_the_log_of_a_policy_is_found_again_with_its_columns(tmp_path):
     pytest.importorskip("pyarrow")
     pytest.importorskip("equinox")
+    from rewind.data import save_npz
     from rewind.evaluation.offline_record import SavedPolicy, load_log
 
     write_log(tmp_path / "log.csv", flats=2, days=2)
