@@ -8,12 +8,12 @@ import numpy as np
 from rewind.data import Trajectories, from_episodes
 from rewind.errors import require
 from rewind.memory import Plan, TrajectoryReplay
-from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PINK, RED, TEXT, TITLE, VIOLET, new_figure, save, styled
 
 # Rewards of the trajectories A to E, with different lengths and returns.
 REWARDS = ((0, 0, 1, 0, 3), (0, 1, 0), (0, 0, 2, 4), (1, 0, 1, 0, 0, 0), (0, 3))
 NAMES = "ABCDE"
-COLOURS = (BLUE, "#C77700", GREEN, "#B5568D", "#6A5AB8")
+COLOURS = (BLUE, RED, GREEN, PINK, VIOLET)
 INCHES = 0.62  # side of a cell; all other lengths are in cells, and y points down
 LEFT = 1.9  # x of the first cell, after the names of the rows
 ROW = 1.24  # distance between two trajectories, with space for an arrow
@@ -51,11 +51,11 @@ def sweeps_figure(data: Trajectories, plan: Plan, priority: str) -> Any:
 
 
 def _draw_logged(axes: Any, data: Trajectories) -> None:
-    axes.text(0.2, 0.6, "Logged trajectories", fontweight="bold", fontsize=13, va="center")
+    axes.text(0.2, 0.6, "Logged trajectories", fontweight="bold", fontsize=TITLE, va="center")
     for number, length in enumerate(data.lengths):
         y, colour = 1.3 + ROW * number, COLOURS[number]
         axes.text(0.2, y + 0.28, NAMES[number], color=colour, va="center", fontweight="bold", fontsize=15)
-        axes.text(0.2, y + 0.74, f"return {data.returns[number]:g}", color=GREY, va="center", fontsize=9)
+        axes.text(0.2, y + 0.74, f"return {data.returns[number]:g}", color=GREY, va="center", fontsize=NOTE)
         for step in range(length):
             _draw_cell(axes, LEFT + step, y, colour, f"{NAMES[number]}{step}")
         _draw_arrow(axes, LEFT + length - 0.15, LEFT + 0.1, y + 1.06, colour)
@@ -70,19 +70,19 @@ def _draw_key(axes: Any, x: float, priority: str) -> None:
         "a step is learned after its successor.\n\n"
         f"Then it draws another that no slot holds,\n{order}."
     )
-    axes.text(x, 0.6, "Backward sweeps", fontweight="bold", fontsize=13, va="center")
-    axes.text(x, 1.35, notes, va="top", fontsize=10.5, linespacing=1.6)
+    axes.text(x, 0.6, "Backward sweeps", fontweight="bold", fontsize=TITLE, va="center")
+    axes.text(x, 1.35, notes, va="top", fontsize=NOTE, linespacing=1.6)
     _draw_cell(axes, x - 0.08, 4.55, GREY, "", fresh=True)
-    axes.text(x + 1.15, 5.05, "fresh: a new sweep starts here", va="center", fontsize=10.5)
+    axes.text(x + 1.15, 5.05, "fresh: a new sweep starts here", va="center", fontsize=NOTE)
 
 
 def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
     steps, slots = plan.indices.shape
-    axes.text(0.2, top - 0.95, "What the memory replays", fontweight="bold", fontsize=13, va="center")
-    axes.text(0.2, top - 0.25, "update", va="center", color=GREY, fontsize=9.5)
+    axes.text(0.2, top - 0.95, "What the memory replays", fontweight="bold", fontsize=TITLE, va="center")
+    axes.text(0.2, top - 0.25, "update", va="center", color=GREY, fontsize=NOTE)
     timesteps = plan.indices - data.starts[plan.trajectories]
     for step in range(steps):
-        axes.text(LEFT + step + 0.5, top - 0.25, str(step), ha="center", va="center", color=GREY, fontsize=9.5)
+        axes.text(LEFT + step + 0.5, top - 0.25, str(step), ha="center", va="center", color=GREY, fontsize=NOTE)
         for slot in range(slots):
             number, fresh = int(plan.trajectories[step, slot]), bool(plan.fresh[step, slot])
             label = f"{NAMES[number]}{timesteps[step, slot]}"
@@ -90,8 +90,8 @@ def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
     for slot in range(slots):
         axes.text(0.2, top + slot + 0.5, f"slot {slot}", va="center")
     _draw_batch(axes, LEFT + min(2, steps - 1), top, slots)
-    _draw_arrow(axes, 5.6, max(LEFT + steps - 0.1, 7.0), top - 0.93, GREY)
-    axes.text(4.8, top - 0.95, "time", va="center", color=GREY, fontsize=10.5)
+    _draw_arrow(axes, 6.7, max(LEFT + steps - 0.1, 8.0), top - 0.93, GREY)
+    axes.text(5.8, top - 0.95, "time", va="center", color=GREY, fontsize=NOTE)
 
 
 def _draw_batch(axes: Any, x: float, top: float, slots: int) -> None:
@@ -107,7 +107,7 @@ def _draw_cell(axes: Any, x: float, y: float, colour: str, label: str, fresh: bo
     patches = require("matplotlib.patches", "plot")
     style = {"boxstyle": "round,pad=0,rounding_size=0.14", "facecolor": colour, "edgecolor": INK}
     axes.add_patch(patches.FancyBboxPatch((x + 0.08, y + 0.08), 0.84, 0.84, linewidth=2.8 if fresh else 0, **style))
-    axes.text(x + 0.5, y + 0.51, label, ha="center", va="center", color="white", fontweight="bold", fontsize=11.5)
+    axes.text(x + 0.5, y + 0.51, label, ha="center", va="center", color="white", fontweight="bold", fontsize=TEXT)
 
 
 def _draw_arrow(axes: Any, start: float, end: float, y: float, colour: str) -> None:
