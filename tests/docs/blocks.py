@@ -21,7 +21,7 @@ from rewind import Policy
 from rewind.guard import support_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MADE = ("docs/notebooks/", "docs/changelog.md", "docs/contributing.md")  # by lab/tools/site_pages.py
 BLOCK = re.compile(r"(?:^ *<!-- ([^>]*?) -->\n)?^( *)```(python|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 MOST_STEPS = 20
