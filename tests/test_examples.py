@@ -46,16 +46,17 @@ def test_the_messy_log_is_the_same_each_time_and_reads_as_days(tmp_path):
 def test_the_log_of_a_policy_is_found_again_with_its_columns(tmp_path):
     pytest.importorskip("pyarrow")
     pytest.importorskip("equinox")
+    from rewind.data import save_npz
     from rewind.evaluation.offline_record import SavedPolicy, load_log
 
     write_log(tmp_path / "log.csv", flats=2, days=2)
     data = rewind.load(tmp_path / "log.csv", map=MAP)
-    about = {
-        "data": {"fingerprint": data.fingerprint, "notes": data.notes},
-        "source": {"dataset": tmp_path / "log.csv"},
-    }
-    policy = rewind.Policy([np.ones((7, 1))], [np.zeros(1)], np.zeros(7), np.ones(7), 0, 100, about)
-    assert load_log([SavedPolicy("policy", tmp_path, policy)]).fingerprint == data.fingerprint
+    save_npz(data, tmp_path / "log.npz")
+    for name in ("log.csv", "log.npz"):
+        about = {"data": {"fingerprint": data.fingerprint, "notes": data.notes}}
+        about["source"] = {"dataset": str(tmp_path / name)}
+        policy = rewind.Policy([np.ones((7, 1))], [np.zeros(1)], np.zeros(7), np.ones(7), 0, 100, about)
+        assert load_log([SavedPolicy("policy", tmp_path, policy)]).fingerprint == data.fingerprint
 
 
 def test_to_heat_by_price_is_worth_more_than_the_thermostat():

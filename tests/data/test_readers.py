@@ -450,8 +450,8 @@ def test_a_memory_loads_files_directly(tmp_path):
 
 
 def test_the_recipe_of_the_docs_reads_rlds_steps_without_the_invalid_last_action():
-    page = (Path(__file__).parents[2] / "docs/data.md").read_text(encoding="utf-8")
-    recipe = page.partition("### RLDS")[2].partition("```python\n")[2].partition("```")[0]
+    page = (Path(__file__).parents[2] / "docs/data/rlds.md").read_text(encoding="utf-8")
+    recipe = page.partition("```python\n")[2].partition("```")[0]
 
     def steps(length, terminal):
         for at in range(length + 1):

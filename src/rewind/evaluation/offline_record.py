@@ -10,6 +10,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories, load
 from rewind.data.split import split
+from rewind.data.table_files import SUFFIXES
 from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.concerns import concerns_of, log_figures, policy_figures
 from rewind.evaluation.fqe import FitSettings
@@ -59,8 +60,9 @@ def load_log(policies: Sequence[SavedPolicy], dataset: str | None = None) -> Tra
     if place is None:
         raise UsageError(f"{policies[0].folder} does not say what it was trained on: --dataset FILE")
     source.pop("dataset", None)
-    if columns := first.get("data", {}).get("notes", {}).get("columns"):
-        source["map"] = columns  # of a table
+    columns = first.get("data", {}).get("notes", {}).get("columns")
+    if columns and str(place).lower().endswith(SUFFIXES):  # a table, and not what was made of it
+        source["map"] = columns
     try:
         data = load(place, **source)
     except RewindError as error:
