@@ -11,10 +11,13 @@ BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
 STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 CONSTRAINTS ?= constraints/integrations.txt
 
+VENV_DOCS ?= .venv-docs
+STAMP_DOCS := $(VENV_DOCS)/.installed
+
 # Processes that test, a file at a time
 WORKERS ?= 2
 
-.PHONY: help demo test test-long test-chaos test-integrations test-ray lint types contracts bench wheel pictures reproduction clean
+.PHONY: help demo test test-long test-chaos test-integrations test-ray lint types contracts docs bench wheel pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,20 +53,32 @@ $(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
 	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py 'tests/test_examples.py::test_a_notebook_runs[swap_your_buffer]'
+	$(BIN_INTEGRATIONS)/python -m pytest tests/docs/test_blocks.py -k loops -m "not long"  # the pages of the docs about them
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
 	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'
 	$(BIN)/python -m pytest -m "long or not long" lab/tests/paper/test_ray.py
 
-lint: $(STAMP)  ## ruff: style and format
+lint: $(STAMP)  ## ruff: style and format; codespell: spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 types: $(STAMP)  ## mypy, strict, on src and lab/src
 	$(BIN)/mypy
 
 contracts: $(STAMP)  ## import-linter: imports go down only
 	$(BIN)/lint-imports
+
+$(STAMP_DOCS): pyproject.toml
+	$(PYTHON) -m venv $(VENV_DOCS)
+	$(VENV_DOCS)/bin/python -m pip install --quiet --upgrade pip
+	$(VENV_DOCS)/bin/python -m pip install --quiet -e '.[docs]'
+	@touch $@
+
+docs: $(STAMP_DOCS)  ## the documentation as a site, in site/; a broken link fails
+	$(VENV_DOCS)/bin/python lab/tools/site_pages.py
+	$(VENV_DOCS)/bin/zensical build --clean --strict
 
 bench: $(STAMP)  ## the memory's cost, as ratios in one run
 	$(BIN)/rewind bench memory
@@ -75,9 +90,10 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind demo --out demo
 	cp demo/demo_*.png demo/demo_*.svg docs/images
 
-reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results/paper
-	$(BIN)/rewind paper report --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
-	  --into docs/reproduction.md docs/tables.md
+reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, and lab/results/evidence/report.html
+	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
+	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
+	  --figure docs/images --into docs/reproduction.md
 	$(BIN)/rewind paper beside
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml
@@ -87,4 +103,4 @@ wheel: $(STAMP)  ## both distributions, in dist/
 	@ls -l dist
 
 clean:  ## forget everything that was built
-	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV_INTEGRATIONS) $(VENV_DOCS) site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -51,6 +51,25 @@ def side_by_side(value: Any) -> Array:
     return np.concatenate([part.reshape(len(part), -1) for part in value.values()], axis=1)
 
 
+def mapped(value: Any) -> Any:
+    """An HDF5 dataset that its file holds in one piece as an array that stays there; anything else unchanged."""
+    if getattr(value, "chunks", False) is not None or not hasattr(value, "id") or value.external or not value.size:
+        return value
+    offset = value.id.get_offset()
+    return value if offset is None else np.memmap(value.file.filename, value.dtype, "r", offset, value.shape)
+
+
+def on_disk(value: Any) -> bool:
+    """Whether an array, or one of a dict of them, is mapped from a file."""
+    if isinstance(value, dict):
+        return any(map(on_disk, value.values()))
+    while value is not None:
+        if isinstance(value, np.memmap):
+            return True
+        value = getattr(value, "base", None)
+    return False
+
+
 def plain_state(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state without NumPy arrays: `torch.load` (weights only), `np.savez` and, where it is small, JSON take it.
 

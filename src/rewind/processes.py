@@ -75,8 +75,11 @@ class Process:
         except BaseException:  # whoever asks next must not get this answer
             self.kill()
             raise
+        if "errno" in answer:
+            raise OSError(int(answer["errno"]), str(answer["text"]))
         if "error" in answer:
-            raise _error(answer)
+            kind: type[Exception] = getattr(errors, str(answer["error"]), RewindError)
+            raise kind(str(answer["text"]))
         return answer
 
     def kill(self) -> None:
@@ -165,19 +168,11 @@ def serve(answer: Callable[[Answer], Message]) -> None:
         except RewindError as error:
             content = {"error": type(error).__name__, "text": str(error)}
         except OSError as error:
-            content = {"error": "OSError", "errno": error.errno or 0, "text": error.strerror or str(error)}
+            content = {"errno": error.errno or 0, "text": error.strerror or str(error)}
         try:
             _send(answers, content)
         except BrokenPipeError:  # nobody waits for it any more
             os._exit(1)
-
-
-def _error(answer: Answer) -> Exception:
-    name, text = str(answer["error"]), str(answer["text"])
-    if name == "OSError":
-        return OSError(int(answer["errno"]), text)
-    kind: type[Exception] = getattr(errors, name, RewindError)
-    return kind(text)
 
 
 def _send(stream: BinaryIO | Any, message: Message) -> None:

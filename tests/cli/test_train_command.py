@@ -31,7 +31,7 @@ from rewind.evaluation.scoring import Scorer
 from rewind.rebuilt.point import wander
 from rewind.table import number
 from rewind.training import Trained, make_runs
-from rewind.training.engine import make_normaliser
+from rewind.training.device_table import make_normaliser
 from rewind.training.policies import save_policies, to_policy
 
 KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"

@@ -131,6 +131,50 @@ def test_minari(tmp_path, monkeypatch):
             outcome(lambda: load(folder))
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables(tmp_path, kind):
+    pytest.importorskip("pyarrow")
+    from tests.data.layouts import NAMED, steps, write
+
+    columns, path = steps([3, 4], [True, False]), tmp_path / f"x.{kind}"
+    whole = write(path, columns).read_bytes()
+    for content in (b"", b"\n", b"\xff", b'"', *mutations(whole, np.random.default_rng(4), 250)):
+        path.write_bytes(content)
+        outcome(lambda: load(path, **NAMED))
+        outcome(lambda: load(path, time="t", terminal="over"))
+    for key in columns:
+        for junk in (*JUNK, ["a"] * 7, [None] * 7, [b"x"] * 7, [{"a": 1}] * 7):
+            try:
+                write(path, {**columns, key: junk})
+            except Exception:  # no such column can be written
+                continue
+            outcome(lambda: load(path, **NAMED))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_demos_and_folders_of_robots(tmp_path):
+    pytest.importorskip("pyarrow"), pytest.importorskip("h5py")
+    from tests.data.layouts import lerobot, robomimic
+
+    rng = np.random.default_rng(5)
+    demos = robomimic(tmp_path / "demos.hdf5")
+    for content in mutations(demos.read_bytes(), rng, 60):
+        demos.write_bytes(content)
+        outcome(lambda: load(demos, keys=["object"], mask="train"))
+    folder, _ = lerobot(tmp_path / "folder", "v3.0")
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        whole = path.read_bytes()
+        for content in (b"", b"{}", b"[]", b"3", *mutations(whole, rng, 25)):
+            path.write_bytes(content)
+            outcome(lambda: load(folder))
+        path.write_bytes(whole)
+    about = json.loads((folder / "meta/info.json").read_text())
+    for value in VALUES:
+        (folder / "meta/info.json").write_text(json.dumps({**about, "features": value}))
+        outcome(lambda: load(folder))
+
+
 def test_policies(tmp_path):
     rng = np.random.default_rng(3)
     made = Policy(
@@ -211,7 +255,7 @@ def test_data_in_another_file_is_refused(tmp_path):
         refused(tmp_path / "x.hdf5", match)
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".hdf5"])
+@pytest.mark.parametrize("suffix", [".npz", ".hdf5", ".csv", ".parquet"])
 def test_a_pipe_is_not_waited_for(tmp_path, suffix):
     pytest.importorskip("h5py")
     os.mkfifo(tmp_path / f"x{suffix}")

@@ -443,3 +443,22 @@ def test_a_memory_loads_files_directly(tmp_path):
     memory.load_offline_dataset(str(tmp_path / "x.hdf5"))
     assert memory.sample(2).indices.tolist() in ([2, 6], [6, 2])
     assert load_hdf5(tmp_path / "x.hdf5").fingerprint == data.fingerprint
+
+
+def test_the_recipe_of_the_docs_reads_rlds_steps_without_the_invalid_last_action():
+    page = (Path(__file__).parents[2] / "docs/data.md").read_text(encoding="utf-8")
+    recipe = page.partition("### RLDS")[2].partition("```python\n")[2].partition("```")[0]
+
+    def steps(length, terminal):
+        for at in range(length + 1):
+            last = at == length
+            yield {
+                "observation": {"state": np.full(2, at, np.float32)}, "action": np.full(1, 99.0 if last else at),
+                "reward": 99.0 if last else 1.0, "is_first": at == 0, "is_last": last, "is_terminal": last and terminal,
+            }  # fmt: skip
+
+    found = {"episodes": [{"steps": steps(3, True)}, {"steps": steps(2, False)}, {"steps": steps(0, True)}]}
+    exec(recipe, found)
+    data = found["data"]
+    assert data.lengths.tolist() == [3, 2] and data.terminated.tolist() == [True, False] and data.final_known.all()
+    assert data.rewards.max() == 1 and data.actions.max() == 2 and data.final_observations[:, 0].tolist() == [3, 2]

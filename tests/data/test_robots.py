@@ -1,46 +1,20 @@
 """robomimic's files and LeRobot's folders, made exactly in their layouts; and files that lie."""
 
-import json
-
 import numpy as np
 import pytest
 
 pytest.importorskip("h5py")
-pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow")
 import h5py
-import pyarrow.parquet as parquet
+from tests.data.layouts import LENGTHS, lerobot, robomimic
 
 from rewind import load
 from rewind.errors import DataError, UsageError
 
-LENGTHS = [3, 2, 4, 2, 2, 2, 2, 2, 2, 2, 5]  # demo_10 is the longest
-
 
 @pytest.fixture
 def demos(tmp_path):
-    """A file as robomimic's scripts write it. Entry 0 of every observation is the number of the demo."""
-    rng = np.random.default_rng(0)
-    path = tmp_path / "low_dim_v15.hdf5"
-    with h5py.File(path, "w") as file:
-        data = file.create_group("data")
-        data.attrs["total"] = sum(LENGTHS)
-        data.attrs["env_args"] = json.dumps({"env_name": "Lift", "type": 1, "env_kwargs": {}})
-        for number, length in enumerate(LENGTHS):
-            demo = data.create_group(f"demo_{number}")
-            demo.attrs["num_samples"] = length
-            demo.attrs["model_file"] = "<mujoco/>"
-            demo["actions"] = rng.uniform(-1, 1, (length, 7))
-            demo["states"] = rng.normal(size=(length, 32))
-            demo["rewards"] = np.arange(length) == length - 1
-            demo["dones"] = (np.arange(length) == length - 1).astype(np.int64) * (number != 10)
-            for key, size in (("robot0_eef_pos", 3), ("object", 10)):
-                seen = rng.normal(size=(length + 1, size))
-                seen[:, 0] = number
-                demo[f"obs/{key}"], demo[f"next_obs/{key}"] = seen[:-1], seen[1:]
-            demo["obs/agentview_image"] = np.full((length, 4, 4, 3), number, np.uint8)
-        file["mask/train"] = np.array([f"demo_{number}" for number in (10, 2, 0)], dtype="S")
-        file["mask/valid"] = np.array([b"demo_1"])
-    return path
+    return robomimic(tmp_path / "low_dim_v15.hdf5")
 
 
 def test_demos_are_read_in_numeric_order_with_the_keys_side_by_side(demos):
@@ -82,49 +56,6 @@ def test_a_file_of_demos_that_lies_is_one_line(demos, damage, message):
     with pytest.raises(DataError, match=message) as caught:
         load(demos, keys=["object"], mask="train" if "mask" in damage else None)
     assert str(demos) in str(caught.value) and "\n" not in str(caught.value)
-
-
-def lerobot(folder, version, lengths=(4, 3, 5), reward=True, told=None):
-    """A folder as LeRobot writes it."""
-    rng = np.random.default_rng(0)
-    episode = np.repeat(np.arange(len(lengths)), lengths)
-    frame = np.concatenate([*map(np.arange, lengths)])
-    ends = np.append(episode[1:] != episode[:-1], True)
-    columns = {
-        "observation.state": rng.normal(size=(len(frame), 2)).astype(np.float32),
-        "action": rng.uniform(-1, 1, (len(frame), 2)).astype(np.float32),
-        "timestamp": (frame / 10).astype(np.float32),
-        "frame_index": frame,
-        "episode_index": episode,
-        "index": np.arange(len(frame)),
-        "task_index": np.zeros(len(frame), int),
-        "next.done": ends,
-        "next.success": ends,
-    }
-    if reward:
-        columns["next.reward"] = rng.random(len(frame)).astype(np.float32)
-    table = pa.table({name: list(column) if column.ndim > 1 else column for name, column in columns.items()})
-    features = {name: {"dtype": "float32", "shape": [1]} for name in columns}
-    features["observation.image"] = {"dtype": "video", "shape": [96, 96, 3]}
-    meta, data = folder / "meta", folder / "data/chunk-000"
-    meta.mkdir(parents=True)
-    data.mkdir(parents=True)
-    about = [{"episode_index": n, "length": length} for n, length in enumerate(told or lengths)]
-    info = {"codebase_version": version, "fps": 10, "features": features, "total_episodes": len(lengths)}
-    if version == "v2.1":
-        info["data_path"] = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
-        (meta / "episodes.jsonl").write_text("\n".join(json.dumps({**row, "tasks": ["push"]}) for row in about))
-        for number in range(len(lengths)):
-            parquet.write_table(table.filter(episode == number), data / f"episode_{number:06d}.parquet")
-    else:
-        info["data_path"] = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
-        (meta / "episodes/chunk-000").mkdir(parents=True)
-        columns_of = pa.table({key: [row[key] for row in about] for key in about[0]})
-        parquet.write_table(columns_of, meta / "episodes/chunk-000/file-000.parquet")
-        parquet.write_table(table.slice(0, 7), data / "file-000.parquet")
-        parquet.write_table(table.slice(7), data / "file-001.parquet")
-    (meta / "info.json").write_text(json.dumps(info))
-    return folder, columns
 
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])

@@ -6,36 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.data.layouts import NAMED, steps, write
 from tests.data.logs import assert_equal
 
 pa = pytest.importorskip("pyarrow")
-from pyarrow import csv, parquet
+from pyarrow import parquet
 
 from rewind import load
 from rewind.cli import main
 from rewind.data.columns import write_map
 from rewind.errors import DataError, UsageError
-
-NAMED = {
-    "episode": "id", "time": "t", "observations": "obs_*", "actions": ["u1", "u2"], "reward": "r", "terminal": "over",
-}  # fmt: skip
-
-
-def steps(lengths, terminated, seed=0):
-    """The columns of a table."""
-    rng = np.random.default_rng(seed)
-    rows, last = sum(lengths), np.cumsum(lengths) - 1
-    columns = {"id": np.repeat(np.arange(len(lengths)) + 7, lengths), "t": np.concatenate([*map(np.arange, lengths)])}
-    columns |= {name: rng.normal(size=rows).astype(np.float32) for name in ("obs_a", "obs_b", "u1", "u2", "r")}
-    columns["over"] = np.zeros(rows, bool)
-    columns["over"][last] = terminated
-    return columns
-
-
-def write(path, columns):
-    table = pa.table({name: pa.array(list(c) if np.ndim(c) > 1 else c) for name, c in columns.items()})
-    (parquet.write_table if path.suffix == ".parquet" else csv.write_csv)(table, path)
-    return path
 
 
 def text(tmp_path, *lines, name="log.csv"):

@@ -8,7 +8,7 @@ import pytest
 import rewind
 from tests.protection.facts import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^ *```python\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 IMPORT = re.compile(r"^\s*(from rewind\S* import (?:\([^)]*\)|[^\n#]+)|import rewind[^\n#]*)", re.MULTILINE)
 ATTRIBUTE = re.compile(r"(?<![\w./])rewind\.(\w+)\(")

@@ -14,6 +14,7 @@ from tests.report.train_folder import write_train_folder
 from rewind.cli import main
 from rewind.evaluation import Diagnostics
 from rewind.files import file_digest, write_json
+from rewind.report import decision
 from rewind.report.diagnostics import FIGURES, NO_SCORE
 from rewind.report.train_folder import POINTS, read_metrics
 
@@ -143,6 +144,21 @@ def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(vis
     text = chart.text_content()
     assert "Against the data: Q minus returns, mine, TD3+BC" in text and "Baseline 0.15 (2 runs)" in text
     assert "Baseline 0.00002" in training.locator(".legend").text_content()
+
+
+def test_a_page_says_how_well_such_rankings_did_and_where_another_criterion_did_better(tmp_path, monkeypatch):
+    def evidence(fqe, td_error):
+        regrets = {"fqe": fqe, "td_error": td_error}
+        criteria = {name: {"rank_correlation": 0.5, "regret": regret} for name, regret in regrets.items()}
+        return lambda: {"sets": ["one", "two"], "policies": 80, "coverage": 0.875, "criteria": criteria}
+
+    monkeypatch.setattr(decision, "ranking_evidence", evidence(0.1, 0.4))
+    told, _ = report(write_unplayed(tmp_path))
+    assert "| Fitted Q evaluation | 0.50 | 10% |" in told and "held the true value for 88% of the policies" in told
+    assert "The smallest regret" not in told
+    monkeypatch.setattr(decision, "ranking_evidence", evidence(0.4, 0.1))
+    told, _ = report(tmp_path)
+    assert "The smallest regret is that of: TD error (smallest)." in told
 
 
 def test_rows_that_are_not_those_of_results_json_are_refused(tmp_path, capsys):

@@ -8,6 +8,7 @@ from rewind_lab.bench.evaluation import BenchEvaluation
 from rewind_lab.bench.memory import BenchMemory
 from rewind_lab.bench.peers import BenchPeers
 from rewind_lab.bench.ranking import BenchRanking
+from rewind_lab.bench.tables import BenchTables
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.cards.commands import Data
 from rewind_lab.house.commands import HouseDraw, HouseLines, HouseWalk
@@ -23,7 +24,8 @@ Behaviour = command(
 Bench = command(
     "Bench",
     "Measure costs as ratios, side by side in one run.\n\nExample: rewind bench memory",
-    *(BenchMemory, BenchPeers, BenchTrain, BenchDeterminism, BenchEnvs, BenchEvaluation, BenchRanking),
+    *(BenchMemory, BenchPeers, BenchTrain, BenchDeterminism, BenchEnvs, BenchEvaluation),
+    *(BenchRanking, BenchTables),
 )
 House = command(
     "House",

@@ -20,7 +20,7 @@ from rewind_lab.behaviour import judge
 from rewind_lab.behaviour.judge import Snapshot, best_run, choose, ship
 from rewind_lab.behaviour.online import AllPlayers, BehaviourPlan, Online, Players, TimeOver, snapshots
 from rewind_lab.behaviour.sac import SAC, draw, insert, make_ring, pack, unpack
-from rewind_lab.behaviour.shipped import described
+from rewind_lab.behaviour.shipped import described, shipped
 from rewind_lab.behaviour.walk import Walk
 
 TINY = {"seeds": (0, 7), "copies": 4, "rounds": 4, "random": 64, "batch_size": 16, "capacity": 512, "early": 96}
@@ -219,6 +219,10 @@ def test_shipping_writes_policies_that_load(trained, tmp_path, monkeypatch):
         ship(trained, tmp_path, run=2)
     assert loaded.mode(np.zeros((3, 11))).shape == (3, 3)
     assert all("score" in row for row in described(policies))
+
+
+def test_every_policy_that_ships_is_described():
+    assert [row["policy"] for row in described(shipped())] == list(shipped())
 
 
 def test_shipping_from_an_empty_folder_says_so(tmp_path):

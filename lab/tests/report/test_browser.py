@@ -90,6 +90,7 @@ def test_another_data_set_draws_other_curves(visit, report):
 
 def test_another_agent_draws_other_curves_and_offers_only_what_it_has(visit, report):
     curves = curves_of(visit(report))
+    choose(curves, "first", "rewind/hopper-medium-v0")
     before = paths(curves)
     choose(curves, "agent", "iql")
     assert drawn(curves) == ["Baseline", "TR"]

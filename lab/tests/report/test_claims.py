@@ -6,7 +6,7 @@ import pytest
 from rewind.report.runs import runs_of
 from rewind.statistics import Estimate, Measured
 from rewind_lab.paper.published import Printed
-from rewind_lab.paper.report.claims import claims_tables, judge, load_claims
+from rewind_lab.paper.report.claims import claims_blocks, judge, load_claims
 from rewind_lab.paper.report.comparisons import (
     Contrast,
     Question,
@@ -244,6 +244,6 @@ def test_other_data_sets_widen_the_interval_where_effects_differ():
 
 
 def test_claims_about_cost_are_counted_apart(claimed):
-    scores, table, costs, cost_table = claims_tables(judge(claimed, CHEAP))
+    scores, table, costs, cost_table = claims_blocks(judge(claimed, CHEAP))
     assert scores.startswith("15 claims about scores") and costs.startswith("3 claims about cost. Hold: 3.")
     assert (len(table.lines), len(cost_table.lines)) == (15, 3) and "Can this data show it?" in table.columns

@@ -234,7 +234,7 @@ def test_sections_are_written_into_a_page_and_the_rest_of_it_stays(tmp_path):
         assert text.startswith("# Ours\n\n<!-- report: claims -->\n\n15 claims about scores") and text.endswith(
             "\n\nThe end.\n"
         )
-        assert "as before" not in text and text.count("**The paper's claims**") == 1
+        assert "as before" not in text and text.count("**The paper's claims about cost**") == 1
 
 
 def test_a_page_without_marks_or_with_unknown_ones_is_refused(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""`rewind data`: list, download and build data sets."""
+"""`rewind data`: list, download, build and convert data sets."""
 
 import time
 from dataclasses import asdict, dataclass
@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 from rewind.agents.settings import agent_tables, paper_beta, paper_row, paper_settings
 from rewind.cli.arguments import Positional, Rare, command, named
+from rewind.data.boundaries import Boundaries
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
+from rewind.data.convert import convert
+from rewind.data.load import load
 from rewind.data.ogbench import suite_of
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import UsageError, unknown_name
@@ -146,8 +149,37 @@ class DataBuild:
             write_json(self.json, figures)
 
 
-HELP = "List, download and build data sets.\n\nExample: rewind data list"
-COMMANDS = (DataList, DataInfo, DataGet, DataBuild)
+@dataclass
+class DataConvert:
+    """Write a data set as a folder of .npy files that stay on the disk, for data that does not fit into memory.
+
+    Use the folder like any data set: rewind train FOLDER. An HDF5 file is converted piece by piece.
+
+    Example: rewind data convert log.hdf5 log_on_disk
+    """
+
+    source: Positional[str]
+    """What rewind train takes: a file, a folder, a name."""
+    folder: Positional[Path]
+    """The folder to write; it must not exist."""
+    boundaries: Rare[Boundaries | None] = None
+    """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
+    merge_fragments: Rare[bool | None] = None
+    """Join one-step successes to the trajectory before them. Default: the catalogue's rule, otherwise no."""
+    keys: Rare[tuple[str, ...] | None] = None
+    """For dict observations: the keys to concatenate, in this order."""
+    extras: Rare[tuple[str, ...] | None] = None
+    """Further columns to keep, for example costs."""
+
+    def run(self) -> None:
+        rule = {"boundaries": self.boundaries, "merge_fragments": self.merge_fragments}
+        convert(self.source, self.folder, **rule, keys=self.keys, extras=self.extras)
+        data = load(self.folder)
+        print(f"{data}\nwrote {self.folder}: {data.nbytes / 1e6:,.1f} MB, which stay on the disk")
+
+
+HELP = "List, download, build and convert data sets.\n\nExample: rewind data list"
+COMMANDS = (DataList, DataInfo, DataGet, DataBuild, DataConvert)
 Data = command("Data", HELP, *COMMANDS)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,13 +65,10 @@ def catalogue() -> Mapping[str, Entry]:
     for family in families.values():
         for task in family.pop("tasks").values():
             for name, facts in task.pop("sets").items():
-                entries[name] = _entry(name, host, {**family, **task, **facts})
+                known = {**family, **task, **facts}
+                known |= {"sizes": tuple(known["sizes"]), "address": f"{host}/{known['folder']}/{known['file']}"}
+                entries[name] = Entry(name=name, **known)
     return MappingProxyType(entries)
-
-
-def _entry(name: str, host: str, facts: dict[str, Any]) -> Entry:
-    facts["sizes"] = tuple(facts["sizes"])
-    return Entry(name=name, address=f"{host}/{facts['folder']}/{facts['file']}", **facts)
 
 
 def entry(name: str) -> Entry:

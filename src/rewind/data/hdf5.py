@@ -9,7 +9,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,15 @@ PATIENCE = 20.0  # seconds for an old header
 PARTS = ("lengths", "final_observations", "final_known")  # of the group
 
 
+def _column(source: Any) -> Array:
+    """One column, converted to float32 while it is read: doubles are never held in memory."""
+    dtype = np.dtype(np.float32) if source.dtype.kind == "f" else source.dtype
+    column = np.empty(source.shape, dtype)
+    if column.size:
+        source.read_direct(column)
+    return column
+
+
 def load_hdf5(
     path: str | os.PathLike[str],
     name: str | None = None,
@@ -36,12 +45,14 @@ def load_hdf5(
     boundaries: Boundaries | None = None,
     merge_fragments: bool | None = None,
     extras: Sequence[str] = (),
+    column: Callable[[Any], Array] = _column,
 ) -> Trajectories:
     """Trajectories from a D4RL-style HDF5 file, read without a second copy of its arrays.
 
     boundaries, merge_fragments: see `from_d4rl`. By default "flags" and False; a file written by `save_hdf5` is read
         back with its own trajectories
     extras: further columns to keep, one entry per row
+    column: how observations, actions and extras of the open file become arrays; by default they are read into memory
     """
     path = Path(path)
     check_file(path)
@@ -57,7 +68,8 @@ def load_hdf5(
             group = file[GROUP] if own and _has(file, GROUP) else None
             extra = {} if group is None else _sources(group, (*PARTS, "header"))
             check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
-            columns = {key: _column(source) for key, source in sources.items()}
+            placed = ("observations", "actions", *extras)
+            columns = {key: (column if key in placed else _column)(source) for key, source in sources.items()}
             if group is not None:
                 parts = {key: _column(source) for key, source in extra.items()}
                 if "header" not in parts and "header" not in group.attrs:
@@ -119,15 +131,6 @@ def _check_rows(sources: Mapping[str, Any]) -> None:
 def _allocated(source: Any) -> int:
     """Bytes of the column, or of one of its chunks if those are larger: HDF5 reads a chunk as a whole."""
     return int(max(math.prod(source.shape), math.prod(source.chunks or ())) * source.dtype.itemsize)
-
-
-def _column(source: Any) -> Array:
-    """One column, converted to float32 while it is read: doubles are never held in memory."""
-    dtype = np.dtype(np.float32) if source.dtype.kind == "f" else source.dtype
-    column = np.empty(source.shape, dtype)
-    if column.size:
-        source.read_direct(column)
-    return column
 
 
 def _old_header(path: Path) -> str:

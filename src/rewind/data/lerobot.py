@@ -53,7 +53,7 @@ def load_lerobot(
         raise naming(folder, error) from error
     except RewindError:
         raise
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except Exception as error:  # whatever JSON and pyarrow give for damaged bytes
         raise DataError(f"{folder} is not in LeRobot's layout: {one_line(error)}") from error
 
 

@@ -11,6 +11,7 @@ from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.catalogue import catalogue, entry_of_file
 from rewind.data.columns import OPTIONS
 from rewind.data.episodes import from_episodes, is_episode
+from rewind.data.folder import is_folder, load_folder
 from rewind.data.hdf5 import load_hdf5
 from rewind.data.lerobot import is_lerobot, load_lerobot
 from rewind.data.minari_sets import is_minari, load_minari
@@ -59,9 +60,9 @@ def load(
     """Trajectories from whatever holds them.
 
     dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; an episode or a list of them; the path of a
-        .csv, .parquet, .hdf5 or .npz file or of a Minari or LeRobot folder; the name of a catalogued data set, whose
-        file is downloaded if it is missing; that of a rebuilt one (`rewind/...`), which is built if it is missing; or
-        what a reader of another package takes
+        .csv, .parquet, .hdf5 or .npz file, of a Minari or LeRobot folder or of one written by `convert`; the name of a
+        catalogued data set, whose file is downloaded if it is missing; that of a rebuilt one (`rewind/...`), which is
+        built if it is missing; or what a reader of another package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
     keys: for dict observations (Minari, robomimic, LeRobot), the keys to put side by side, in this order; by default
@@ -137,7 +138,7 @@ def _catalogued(name: str, path: Path | None = None, **rule: Any) -> Trajectorie
     return load_hdf5(path or get(name), name, **(usual | rule))
 
 
-def _hdf5(dataset: Any, **rule: Any) -> Trajectories:
+def read_hdf5(dataset: Any, **rule: Any) -> Trajectories:
     path = _path(dataset)
     known = entry_of_file(path.name)
     return load_hdf5(path, **rule) if known is None else _catalogued(known.name, path, **rule)
@@ -180,13 +181,14 @@ READERS: Registry[Reader] = Registry(
         "rebuilt": "rewind.rebuilt.reader:READER",
         "minari": Reader(load_minari, reads=is_minari, options=("keys",)),
         "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon")),
+        "folder": Reader(load_folder, reads=is_folder),
         "minari folder": Reader(
             lambda path, **keys: load_minari(_path(path), **keys),
             reads=lambda path: _is_name(path) and _path(path).is_dir(),
             options=("keys",),
         ),
         "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask")),
-        "hdf5": Reader(_hdf5, (".hdf5", ".h5"), options=RULE),
+        "hdf5": Reader(read_hdf5, (".hdf5", ".h5"), options=RULE),
         "npz": Reader(lambda path, **rule: load_npz(_path(path), **rule), (".npz",), options=RULE),
         "table": Reader(load_table, SUFFIXES, options=OPTIONS),
     },

@@ -14,7 +14,7 @@ from rewind.errors import DataError, naming, one_line, require
 from rewind.files import check_file
 
 BLOCK = 1 << 20  # bytes of a CSV file in one piece
-PIECE = 1 << 16  # rows of a Parquet file in one piece
+PIECE = 1 << 14  # rows of a Parquet file in one piece
 DELIMITERS = ",;\t|"
 EMPTY = ("", "nan", "NaN", "NAN", "-nan", "NA", "N/A", "n/a", "#N/A", "null", "NULL", "None", "none")  # missing
 PARQUET = (".parquet", ".pq")
@@ -63,7 +63,7 @@ class TableFiles:
 
     def _parquet(self, path: Path) -> Any:
         try:
-            return require("pyarrow.parquet", "table").ParquetFile(path, memory_map=True)
+            return require("pyarrow.parquet", "table").ParquetFile(path, buffer_size=BLOCK, pre_buffer=False)
         except (self.arrow.ArrowException, OSError) as error:
             raise self._unreadable(path, error) from error
 
@@ -173,6 +173,8 @@ class TableFiles:
     def encoded(self, piece: Any, name: str) -> tuple[Array, list[Any]]:
         """(rows,) a column as codes of its different values, -1 where it has none; and those values."""
         column = piece.column(name)
+        if self.arrow.types.is_nested(column.type):
+            raise DataError(f"column {name}: {column.type} values; expected one value in each row")
         if not self.arrow.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         codes: Array = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)

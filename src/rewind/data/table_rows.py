@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import doubt, follows
+from rewind.data.boundaries import SAMPLE, doubt, follows
 from rewind.data.columns import DONES, ColumnMap
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, warn
@@ -71,6 +71,7 @@ def assemble(rows: Rows, columns: ColumnMap, place: Callable[[int], str], name: 
     _drop_duplicates(rows, notes, where)
     ends = _ends(rows, columns, notes)
     ends, finals = _pop_finals(rows, ends, _final_rows(rows, ends, columns, where), notes)
+    rows.episode = rows.time = None  # memory for what comes
     last = np.flatnonzero(ends)
     lengths = np.diff(last, prepend=-1)
     terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals
@@ -178,16 +179,19 @@ def _ends(rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
 
 
 def _cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> None:
-    inside = np.flatnonzero(~ends[:-1])
-    if not inside.size:
+    inside = ~ends[:-1]
+    count = int(np.count_nonzero(inside))
+    if not count:
         return
-    steps = time[inside + 1] - time[inside]
-    gaps = steps > GAP * np.median(steps)
-    if gaps.mean() > IRREGULAR:
+    steps = np.diff(time)
+    sample = steps[:: 1 + len(steps) // SAMPLE][inside[:: 1 + len(steps) // SAMPLE]]
+    gaps = steps > GAP * np.median(sample if sample.size else steps[inside])
+    gaps &= inside
+    if (found := int(np.count_nonzero(gaps))) > IRREGULAR * count:
         notes["irregular_time"] = "the steps of time vary, so that gaps cannot be seen"
-    elif gaps.any():
-        ends[inside[gaps]] = True
-        notes["gaps"] = f"cut at {int(gaps.sum()):,} gaps in time"
+    elif found:
+        ends[:-1] |= gaps
+        notes["gaps"] = f"cut at {found:,} gaps in time"
 
 
 def _final_rows(rows: Rows, ends: Array, columns: ColumnMap, where: Callable[[int], str]) -> Array:

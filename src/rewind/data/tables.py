@@ -16,7 +16,7 @@ from rewind.data.columns import ColumnMap, column_map, resolve
 from rewind.data.table_files import EMPTY, TableFiles, WrongType
 from rewind.data.table_rows import MISSING, Rows, assemble
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, naming, warn
+from rewind.errors import DataError, RewindError, naming, one_line, warn
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 
@@ -42,6 +42,10 @@ def load_table(
         return to_trajectories(rows, files, found, name or path.stem)
     except DataError as error:
         raise naming(path, error) from error
+    except RewindError:
+        raise
+    except Exception as error:  # pyarrow raises many kinds of errors for damaged bytes
+        raise DataError(f"{path} is not a readable table (cut or damaged): {one_line(error)}") from error
 
 
 def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, named_parts
+from rewind.arrays import Array, each_part, mapped, named_parts
 from rewind.data.checks import by_key, check_inner, check_rows
 from rewind.data.flags import flag_array, frozen
 from rewind.errors import DataError
@@ -236,7 +236,7 @@ class Trajectories:
 def storage_array(name: str, value: object, always_float: bool = False) -> Array:
     """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans unchanged."""
     try:
-        array = np.asarray(value)
+        array = np.asarray(mapped(value))
     except (ValueError, TypeError) as error:
         raise DataError(f"{name} is not an array: {error}") from error
     if array.ndim == 0:

@@ -1,9 +1,9 @@
-"""The demonstration: a sparse maze, data of a wandering point, and four ways to replay it, trained together."""
+"""The demonstration: a sparse maze, data of a wandering point, and four ways to replay it."""
 
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,24 +13,42 @@ from rewind.demos.settings import DemoSettings
 from rewind.envs.mazes import find_maze
 from rewind.errors import UsageError
 from rewind.evaluation import Evaluator, evaluation_steps
-from rewind.evaluation.results import Variant, interval, score_table, scores, variants
+from rewind.evaluation.results import Variant, interval, scores, variants
 from rewind.evaluation.scoring import Scorer, say_scores
 from rewind.files import write_json
 from rewind.rebuilt.point import wander
 from rewind.report.figures import BLUE, GREEN, GREY, INK, RED, headed, new_figure, save, styled
 from rewind.report.maze_plot import draw_goals, draw_maze, draw_paths
-from rewind.training import Run, Sampler, Trained, View, make_runs, train
+from rewind.table import table
+from rewind.training import Sampler, Trained, View, make_runs, train
+from rewind.training.determinism import keep_programs
 from rewind.training.policies import save_policies, to_policy
 
-# The compared variants: a sampler and the beta of its target.
-WAYS: dict[str, tuple[str, float]] = {
-    "uniform": ("baseline", 1.0),
-    "TR": ("tr", 1.0),
-    "PTR avg_reward": ("avg_reward", 1.0),
-    "TR weighted 0.5": ("tr", 0.5),
+
+class Way(NamedTuple):
+    """A way to replay: a sampler, the beta of its target, and the rows over which the target is recomputed."""
+
+    sampler: str
+    beta: float = 1.0
+    window: int = 1
+
+
+class Cost(NamedTuple):
+    """Seconds of a training with everything; processor seconds of one update, which a busy machine changes little."""
+
+    seconds: float
+    update: float
+
+
+UNIFORM, TR, WEIGHTED, WINDOW = "uniform", "TR", "TR weighted 0.5", "uniform window 8"
+WAYS = {
+    UNIFORM: Way("baseline"),
+    TR: Way("tr"),
+    WEIGHTED: Way("tr", 0.5),
+    WINDOW: Way("baseline", 0.5, 8),
 }
-POINTS = 20  # evaluations during training
-COLOURS = (GREY, BLUE, RED, GREEN)
+POINTS = 16  # evaluations during training: with the usual steps one every 1,000, so that all blocks are of one length
+COLOURS = (GREY, BLUE, GREEN, RED)
 Paths = Mapping[str, Sequence[tuple[Array, bool]]]  # (steps, 2) and whether it ended at the goal, one per run
 
 
@@ -41,37 +59,81 @@ def run_demo(command: DemoSettings) -> None:
         if getattr(command, name) < least:
             raise UsageError(f"--{name.replace('_', '-')} is {getattr(command, name)}; expected at least {least}")
     begin = time.monotonic()
+    keep_programs()  # three of the ways share one
     data = wander(command.maze, command.trajectories, command.noise, seed=command.data_seed)
     successes = float((data.returns > 0).mean())
     print(f"{len(data):,} trajectories, {data.rows:,} steps of a point that wanders through the {command.maze} maze;")
     print(f"{successes:.1%} of them reach the goal, {(data.rewards > 0).mean():.2%} of the rewards are not 0.")
-    runs, names = describe_runs(command, data)
-    environment = data.notes["environment"]
-    print(f"TD3+BC, {len(runs)} runs of {command.steps:,} steps. Episodes that reach the goal from the start, in %:\n")
-    steps = command.steps + command.steps % 2  # TD3+BC makes two updates at a time
-    every = steps // POINTS // 2 * 2
-    at = tuple(evaluation_steps(steps, every))
-    trained = train(
-        data, runs, Scorer(environment, command.episodes), steps=steps, batch_size=command.batch_size, evaluate_at=at,
-        log_every=every, on_evaluation=say_scores(names),
-    )  # fmt: skip
+    print(f"TD3+BC, {command.seeds} seeds, {command.steps:,} updates. Episodes that reach the goal, in %:\n")
+    trained: list[Trained] = []
+    costs: dict[str, Cost] = {}
+    for name, way in WAYS.items():
+        results, costs[name] = train_way(command, data, name, way)
+        trained += results
+    names = [name for name in WAYS for _ in range(command.seeds)]
     compared = variants([result.records for result in trained], names)
-    rows = scores(compared)
-    print(f"\n{score_table(rows)}\n\n{finding(compared)}\n")
+    rows = [row | costs[row["variant"]]._asdict() for row in scores(compared)]
+    print(f"\n{cost_table(compared, costs)}\n\n{finding(compared)}\n\n{message(compared, costs)}\n")
     write(command, data, compared, rows, names, trained)
     print(f"{time.monotonic() - begin:.0f} s in all")
 
 
-def describe_runs(command: DemoSettings, data: Trajectories) -> tuple[list[Run], list[str]]:
-    runs, names = [], []
-    for name, (sampler, beta) in WAYS.items():
-        these = make_runs(
-            data, "td3_bc", samplers=[Sampler(sampler)], betas=[beta], seeds=range(command.seeds),
-            view=View(normalise_states=True), hidden=command.hidden,
-        )  # fmt: skip
-        runs += these
-        names += [name] * len(these)
-    return runs, names
+def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) -> tuple[list[Trained], Cost]:
+    """All seeds of one way, trained together, and what that took."""
+    runs = make_runs(
+        data, "td3_bc", samplers=[Sampler(way.sampler)], betas=[way.beta], seeds=range(command.seeds),
+        view=View(normalise_states=True), hidden=command.hidden, window=way.window,
+    )  # fmt: skip
+    steps = command.steps + command.steps % 2  # TD3+BC makes two updates at a time
+    every = steps // POINTS // 2 * 2
+    say_line, evaluated = say_scores([name] * len(runs)), []
+
+    def on_evaluation(records: Any) -> None:
+        evaluated.append((records[0]["step"], time.process_time()))
+        say_line(records)
+
+    begin = time.monotonic()
+    trained = train(
+        data, runs, Scorer(data.notes["environment"], command.episodes), steps=steps, batch_size=command.batch_size,
+        evaluate_at=tuple(evaluation_steps(steps, every)), log_every=every, on_evaluation=on_evaluation,
+    )  # fmt: skip
+    (first, after_first), (last, after_last) = evaluated[0], evaluated[-1]  # compilation is before the first
+    return trained, Cost(time.monotonic() - begin, (after_last - after_first) / (last - first))
+
+
+def cost_table(compared: Sequence[Variant], costs: Mapping[str, Cost]) -> str:
+    """Scores beside the time that they took."""
+    rows = []
+    for variant, row in zip(compared, scores(compared), strict=True):
+        bounds = row["interval"]
+        rows.append(
+            {
+                "replay": variant.name,
+                "at the end, %": f"{row['score']:.1f}" + (f" [{bounds[0]:.1f}, {bounds[1]:.1f}]" if bounds else ""),
+                "during training, %": f"{_means(variant).mean():.1f}",
+                "time": f"{costs[variant.name].seconds:.0f} s",
+                "time of an update": f"{costs[variant.name].update / costs[UNIFORM].update:.2f} x uniform",
+            }
+        )
+    return table(rows)
+
+
+def message(compared: Sequence[Variant], costs: Mapping[str, Cost]) -> str:
+    """What backward order buys, in the figures of this run."""
+    means = {variant.name: _means(variant).mean() for variant in compared}
+    price = {name: cost.update / costs[UNIFORM].update for name, cost in costs.items()}
+    return (
+        "What backward order buys: each step is learned just after its successor, so the target of the successor\n"
+        "is known and can be carried over. The weighted target looks many steps ahead, yet an update takes\n"
+        f"{price[WEIGHTED]:.2f} times as long as with uniform sampling. Uniform sampling has no successor at hand: it\n"
+        f"recomputes the same target over {WAYS[WINDOW].window} rows, which takes {price[WINDOW]:.2f} times as long. "
+        f"Reached during training:\n{means[WEIGHTED]:.1f}% carried, {means[WINDOW]:.1f}% recomputed, "
+        f"{means[UNIFORM]:.1f}% with uniform sampling alone, {means[TR]:.1f}% with TR alone."
+    )
+
+
+def _means(variant: Variant) -> Array:
+    return np.array([curve.mean for curve in variant.curves()])
 
 
 def finding(compared: Sequence[Variant]) -> str:
@@ -124,7 +186,8 @@ def write(
     by_name: dict[str, list[tuple[Array, bool]]] = {name: [] for name in WAYS}
     for name, path, reached in zip(names, *learned_paths(trained, environment), strict=True):
         by_name[name].append((path, bool(reached)))
-    written = draw_demo(compared, by_name, command.maze, command.out)
+    prices = {row["variant"]: row["update"] / rows[0]["update"] for row in rows}
+    written = draw_demo(compared, prices, by_name, command.maze, command.out)
     save_npz(data, command.out / "data.npz")
     about = {"environment": environment, "steps": command.steps}
     folders = list(save_policies(trained, command.out, about).values())
@@ -141,31 +204,48 @@ def write(
     print(f"policies: {folders[0]} ... {folders[-1].name}; make a video of one: rewind watch {folders[-1]}")
 
 
-def draw_demo(compared: Sequence[Variant], paths: Paths, maze: str, folder: Path) -> list[Path]:
+def draw_demo(
+    compared: Sequence[Variant], prices: Mapping[str, float], paths: Paths, maze: str, folder: Path
+) -> list[Path]:
     """Write both pictures, and return the files."""
     with styled():
         return [
-            *save(curves_figure(compared), folder, "demo_curves"),
+            *save(curves_figure(compared, prices), folder, "demo_curves"),
             *save(paths_figure(paths, maze), folder, "demo_paths"),
         ]
 
 
-def curves_figure(compared: Sequence[Variant]) -> Any:
-    """Scores against steps: mean over seeds with its interval."""
-    figure = new_figure(7.6, 4.4)
-    axes = figure.add_subplot()
+def curves_figure(compared: Sequence[Variant], prices: Mapping[str, float]) -> Any:
+    """Left: scores against updates, mean over seeds with its interval. Right: the time of an update."""
+    figure = new_figure(11, 4.6)
+    axes, bars = figure.subplots(1, 2, width_ratios=(2.1, 1))
     for variant, colour in zip(compared, COLOURS, strict=True):
         curves = variant.curves()
         steps = np.concatenate([[0], curves[0].steps])
         values = np.stack([np.concatenate([[0.0], curve.values]) for curve in curves])  # (seeds, evaluations)
         bounds = np.array([interval(column) or (column[0], column[0]) for column in values.T])
         axes.fill_between(steps, bounds[:, 0], bounds[:, 1], color=colour, alpha=0.15, linewidth=0)
-        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.2, label=variant.name)
+        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.6, label=variant.name)
     axes.set(xlim=(0, None), ylim=(-2, 102), xlabel="updates", ylabel="episodes that reach the goal, %")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    headed(axes, "Learning curves", f"mean of {len(compared[0].runs)} seeds, 95% interval")
-    axes.legend(loc="lower right", frameon=True, framealpha=0.95, edgecolor="none")
+    headed(axes, "What it learns", f"mean of {len(compared[0].runs)} seeds, 95% interval")
+    axes.legend(loc="upper left", frameon=True, framealpha=0.95, edgecolor="none")
+    _draw_prices(bars, prices)
+    figure.tight_layout(w_pad=2.5)
     return figure
+
+
+def _draw_prices(axes: Any, prices: Mapping[str, float]) -> None:
+    places = np.arange(len(prices))
+    axes.barh(places, list(prices.values()), color=COLOURS, height=0.5)
+    for place, (name, price) in enumerate(prices.items()):
+        axes.text(0, place - 0.32, name, va="bottom", color=INK)
+        axes.text(price, place, f" {price:.1f} x", va="center", fontweight="bold", color=INK)
+    axes.set(xlim=(0, 1.25 * max(prices.values())), ylim=(len(prices) - 0.6, -0.75), yticks=[])
+    axes.set_xlabel("time of an update, uniform = 1")
+    axes.spines["left"].set_visible(False)
+    headed(axes, "What it costs", "")
+    axes.grid(axis="y", visible=False)
 
 
 def paths_figure(paths: Paths, name: str) -> Any:

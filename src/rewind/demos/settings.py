@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
+
+T = TypeVar("T")
+Rare = Annotated[T, "rare"]  # as the command line marks them; this room does not know it
 
 
 @dataclass(frozen=True)
@@ -13,21 +16,21 @@ class DemoSettings:
     """Folder for pictures, results, data and policies."""
     maze: Literal["umaze", "medium", "large"] = "large"
     """One of AntMaze's mazes, with smaller cells."""
-    trajectories: int = 1000
+    trajectories: Rare[int] = 1000
     """Trajectories in the data: a point mass from anywhere to anywhere, rewarded only at the goal."""
-    noise: float = 1.0
+    noise: Rare[float] = 1.0
     """Standard deviation of the noise added to the behaviour's pushes, which go up to 1."""
     seeds: int = 5
-    """Runs of each variant, all trained together."""
-    steps: int = 60_000
+    """Runs of each way to replay, trained together."""
+    steps: int = 16_000
     """Updates of each run."""
-    batch_size: int = 64
+    batch_size: Rare[int] = 64
     """Transitions per update."""
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: Rare[tuple[int, ...]] = (64, 64)
     """Sizes of the hidden layers."""
-    episodes: int = 20
+    episodes: Rare[int] = 10
     """Episodes per evaluation and run."""
-    data_seed: int = 0
+    data_seed: Rare[int] = 0
     """Seed of the data."""
-    json: Path | None = None
+    json: Rare[Path | None] = None
     """Also write all figures to this file."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from rewind.arrays import Array
 from rewind.data import Trajectories, from_episodes
 from rewind.errors import require
 from rewind.memory import Plan, TrajectoryReplay
@@ -13,6 +14,7 @@ from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styl
 # Rewards of the trajectories A to E, with different lengths and returns.
 REWARDS = ((0, 0, 1, 0, 3), (0, 1, 0), (0, 0, 2, 4), (1, 0, 1, 0, 0, 0), (0, 3))
 NAMES = "ABCDE"
+PALE = "#C9CED6"  # a step that has not learned of the reward
 COLOURS = (BLUE, "#C77700", GREEN, "#B5568D", "#6A5AB8")
 INCHES = 0.62  # side of a cell; all other lengths are in cells, and y points down
 LEFT = 1.9  # x of the first cell, after the names of the rows
@@ -39,13 +41,13 @@ def sweeps_figure(data: Trajectories, plan: Plan, priority: str) -> Any:
     """Above: the logged trajectories. Below: what each slot of the batch replays, update by update."""
     steps, slots = plan.indices.shape
     top = 1.3 + ROW * len(data) + 1.6  # of the plan
-    width, height = max(LEFT + steps, 14.0) + 0.3, top + slots + 1.0
+    width, height = max(LEFT + steps, 14.0) + 0.3, top + slots + 1.1
     figure = new_figure(INCHES * width, INCHES * height)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set(xlim=(0, width), ylim=(height, 0))
     _draw_logged(axes, data)
-    _draw_key(axes, LEFT + float(data.lengths.max()) + 1.2, priority)
+    _draw_why(axes, LEFT + float(data.lengths.max()) + 1.0, data, priority)
     _draw_plan(axes, data, plan, top)
     return figure
 
@@ -61,19 +63,41 @@ def _draw_logged(axes: Any, data: Trajectories) -> None:
         _draw_arrow(axes, LEFT + length - 0.15, LEFT + 0.1, y + 1.06, colour)
 
 
-def _draw_key(axes: Any, x: float, priority: str) -> None:
-    """How to read the picture."""
-    order = "all with equal probability" if priority == "uniform" else f"ranked by {priority}"
-    notes = (
-        "Each slot of the batch replays a trajectory\n"
-        "from the last step to the first:\n"
-        "a step is learned after its successor.\n\n"
-        f"Then it draws another that no slot holds,\n{order}."
+def _draw_why(axes: Any, x: float, data: Trajectories, priority: str) -> None:
+    """Why backward: how far the last reward of the first trajectory gets in as many updates as it has steps."""
+    length = int(data.lengths[0])
+    backward = np.arange(length)[::-1]
+    axes.text(x, 0.6, "Why backward", fontweight="bold", fontsize=13, va="center")
+    notes = f"The last reward of A, after {length} updates on A:\nsteps whose value includes it"
+    axes.text(x, 1.2, notes, va="top", fontsize=10.5, linespacing=1.5)
+    _draw_learned(axes, x, 2.75, "backward sweep", steps_that_know(backward, length))
+    _draw_learned(axes, x, 4.55, "uniform sampling, on average", steps_that_know(uniform_rows(length), length))
+    order = "drawn with equal probability" if priority == "uniform" else f"drawn by rank of {priority}"
+    axes.text(
+        x, 6.75, f"After a sweep, the slot starts another one,\n{order}", fontsize=10.5, linespacing=1.5, va="center"
     )
-    axes.text(x, 0.6, "Backward sweeps", fontweight="bold", fontsize=13, va="center")
-    axes.text(x, 1.35, notes, va="top", fontsize=10.5, linespacing=1.6)
-    _draw_cell(axes, x - 0.08, 4.55, GREY, "", fresh=True)
-    axes.text(x + 1.15, 5.05, "fresh: a new sweep starts here", va="center", fontsize=10.5)
+
+
+def steps_that_know(rows: Array, length: int) -> list[bool]:
+    """Which steps of one trajectory have learned of its last reward: a step learns it from its successor."""
+    know = [False] * length + [True]
+    for row in rows:
+        know[row] = know[row] or know[row + 1]
+    return know[:length]
+
+
+def uniform_rows(length: int) -> Array:
+    """Uniform draws of `length` rows that get as far as such draws do on average: 1 step."""
+    rng = np.random.default_rng(0)
+    while sum(steps_that_know(rows := rng.integers(length, size=length), length)) != 1:
+        pass
+    return rows
+
+
+def _draw_learned(axes: Any, x: float, y: float, name: str, know: list[bool]) -> None:
+    axes.text(x, y - 0.22, f"{name}: {sum(know)} of {len(know)}", va="center", fontsize=10.5, fontweight="bold")
+    for step, known in enumerate(know):
+        _draw_cell(axes, x - 0.08 + step, y, COLOURS[0] if known else PALE, f"{NAMES[0]}{step}")
 
 
 def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
@@ -89,8 +113,10 @@ def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
             _draw_cell(axes, LEFT + step, top + slot, COLOURS[number], label, fresh)
     for slot in range(slots):
         axes.text(0.2, top + slot + 0.5, f"slot {slot}", va="center")
-    _draw_batch(axes, LEFT + min(2, steps - 1), top, slots)
+    _draw_batch(axes, LEFT + min(7, steps - 1), top, slots)
     _draw_arrow(axes, 5.6, max(LEFT + steps - 0.1, 7.0), top - 0.93, GREY)
+    _draw_cell(axes, 0.1, top + slots + 0.06, GREY, "", fresh=True)
+    axes.text(1.25, top + slots + 0.56, "fresh: a sweep starts", va="center", fontsize=10.5)
     axes.text(4.8, top - 0.95, "time", va="center", color=GREY, fontsize=10.5)
 
 
@@ -99,7 +125,7 @@ def _draw_batch(axes: Any, x: float, top: float, slots: int) -> None:
     style = {"boxstyle": "round,pad=0,rounding_size=0.2", "facecolor": "none", "edgecolor": INK}
     outline = patches.FancyBboxPatch((x, top - 0.5), 1.0, slots + 0.58, linestyle=(0, (4, 3)), **style)
     axes.add_patch(outline)
-    axes.text(x + 0.5, top + slots + 0.5, "one batch", ha="center", va="center")
+    axes.text(x + 0.5, top + slots + 0.32, "one batch", ha="center", va="center")
 
 
 def _draw_cell(axes: Any, x: float, y: float, colour: str, label: str, fresh: bool = False) -> None:

@@ -11,9 +11,9 @@ first networks are those of the member, the same for all policies: differences b
 Rows come from a memory: `UniformReplay`, or `TrajectoryReplay` with the weighted target (`rewind.targets`).
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -26,15 +26,16 @@ from rewind.data import Trajectories
 from rewind.errors import UsageError
 from rewind.memory import TrajectoryReplay, UniformReplay
 from rewind.targets import weighted_target
+from rewind.training.engine import QUICKLY, current_device
 
-BLOCK = 500  # updates that are planned and computed at once
+BLOCK = 500  # updates that are planned and computed at once, at most
 
 
 @dataclass(frozen=True)
 class FitSettings:
     """How Q is fitted.
 
-    steps: updates of each network
+    steps: updates of each network, rounded up to whole blocks
     members: networks of each policy, each with its own resample of the trajectories
     rate: of Adam; it falls to zero along half a cosine
     target_rate: by which Q' follows Q
@@ -116,34 +117,43 @@ def fitted_values(
     """Fit all policies and members, and read their values at the first states of all trajectories."""
     plans = [_Member(data, settings, member) for member in range(settings.members)]
     table, policies = jax.tree.map(jnp.asarray, (rows, choices))
-    keys = jax.random.split(jax.random.PRNGKey(settings.seed), settings.members)
     sizes = [rows.observations.shape[1] + rows.actions.shape[1], *settings.hidden, 1]
-    states = jax.vmap(lambda key: _first_state(key, sizes, settings.batch_size))(keys)
-    states = jax.tree.map(lambda leaf: jnp.repeat(leaf[None], len(choices.known), 0), states)
-    each_member = jax.vmap(partial(_fit_block, scale=scale, beta=settings.beta, target_rate=settings.target_rate),
-                           in_axes=(0, None, None, None, 0, 0, None))  # fmt: skip
-    fit = jax.jit(jax.vmap(each_member, in_axes=(0, None, 0, 0, None, None, None)), donate_argnums=0)
-    first_states = table.observations[data.starts]
-    read = jax.jit(jax.vmap(jax.vmap(value, in_axes=(0, None, None)), in_axes=(0, None, 0)))
-    quarters = [settings.steps // 2, settings.steps - settings.steps // 4]
-    ends = sorted({*range(BLOCK, settings.steps, BLOCK), *quarters, settings.steps} - {0})
-    read_at = {}
-    for first, end in pairwise([0, *ends]):
-        steps = np.arange(first, end)
-        rates = settings.rate * 0.5 * (1 + np.cos(np.pi * steps / settings.steps))
-        planned = [member.plan(len(steps)) for member in plans]
+    states, fit, read = _first_states(len(choices.known), sizes, settings), *_programs(scale, settings)
+    blocks = 4 * math.ceil(settings.steps / (4 * BLOCK))  # all of one length: the program is compiled once
+    length = math.ceil(settings.steps / blocks)
+    read_after = {}
+    for block in range(1, blocks + 1):
+        done = np.arange((block - 1) * length, block * length) / (blocks * length)
+        rates = jnp.asarray(settings.rate * 0.5 * (1 + np.cos(np.pi * done)), jnp.float32)
+        planned = [member.plan(length) for member in plans]
         indices, fresh = (jnp.asarray(np.stack(part)) for part in zip(*planned, strict=True))
-        states = fit(states, table, policies.following, policies.known, indices, fresh, jnp.asarray(rates, jnp.float32))
-        if end in (*quarters, settings.steps):
-            values = np.asarray(read(states.slow, first_states, policies.starting), np.float64)
-            read_at[end] = (scale.shift + scale.spread * values).clip(scale.low, scale.high)
-    half, later = (read_at.get(quarter, read_at[settings.steps]).mean((1, 2)) for quarter in quarters)
-    return FittedValues(read_at[settings.steps], later - half, np.stack([member.counts for member in plans]))
+        states = fit(states, table, policies.following, policies.known, indices, fresh, rates)
+        if block in (blocks // 2, blocks * 3 // 4, blocks):
+            found = np.asarray(read(states.slow, table.observations[data.starts], policies.starting), np.float64)
+            read_after[block] = (scale.shift + scale.spread * found).clip(scale.low, scale.high)
+    drift = (read_after[blocks * 3 // 4] - read_after[blocks // 2]).mean((1, 2))
+    return FittedValues(read_after[blocks], drift, np.stack([member.counts for member in plans]))
 
 
-def _first_state(key: jax.Array, sizes: list[int], batch_size: int) -> FitState:
-    network = MLP(key, sizes, layer_norm=True)
-    return FitState(learner(network), copy(network), jnp.zeros(batch_size))
+def _first_states(policies: int, sizes: list[int], settings: FitSettings) -> FitState:
+    """(policies, members, ...) the same members for all policies."""
+
+    def one(key: jax.Array) -> FitState:
+        network = MLP(key, sizes, layer_norm=True)
+        return FitState(learner(network), copy(network), jnp.zeros(settings.batch_size))
+
+    members = jax.vmap(one)(jax.random.split(jax.random.PRNGKey(settings.seed), settings.members))
+    return FitState(*jax.tree.map(lambda leaf: jnp.repeat(leaf[None], policies, 0), tuple(members)))
+
+
+def _programs(scale: Scale, settings: FitSettings) -> tuple[Any, Any]:
+    """What fits all networks to a block, and what reads their values."""
+    block = partial(_fit_block, scale=scale, beta=settings.beta, target_rate=settings.target_rate)
+    each_member = jax.vmap(block, in_axes=(0, None, None, None, 0, 0, None))
+    each_policy = jax.vmap(each_member, in_axes=(0, None, 0, 0, None, None, None))
+    options = QUICKLY if current_device().platform == "cpu" else None
+    read = jax.vmap(jax.vmap(value, in_axes=(0, None, None)), in_axes=(0, None, 0))
+    return jax.jit(each_policy, donate_argnums=0, compiler_options=options), jax.jit(read)
 
 
 class _Batch(NamedTuple):

@@ -67,26 +67,21 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
         self._last: ReplayMiniBatch | None = None
 
     def sample_transition_batch(self, batch_size: int) -> ReplayMiniBatch:
-        batch = self.memory.sample(batch_size)
+        batch, store = self.memory.sample(batch_size), self.memory.store
+        next_actions = np.asarray(store.actions.take(batch.indices + 1, axis=0, mode="clip"))
+        next_actions[batch.timesteps == store.lengths[batch.trajectories - store.first] - 1] = 0  # after the last step
         self._last = ReplayMiniBatch(
             observations=_observations(batch.observations),
             actions=_columns(batch.actions),
             rewards=_columns(batch.rewards),
             next_observations=_observations(batch.next_observations),
-            next_actions=_columns(self._next_actions(batch)),
+            next_actions=_columns(next_actions),
             terminals=_columns(batch.terminals),
             intervals=np.ones((batch_size, 1), np.float32),
             transitions=(),
             replay=batch,
         )
         return self._last
-
-    def _next_actions(self, batch: Batch) -> Array:
-        """The actions taken after these; 0 after the last step of a trajectory."""
-        store = self.memory.store
-        actions = store.actions.take(batch.indices + 1, axis=0, mode="clip")
-        actions[batch.timesteps == store.lengths[batch.trajectories - store.first] - 1] = 0
-        return np.asarray(actions)
 
     def update_uncertainty(self, algo: Any, epoch: int = 0, total_step: int = 0) -> None:
         """Send the critics' disagreement on the last batch to the memory: `algo.fit(..., callback=this)`."""

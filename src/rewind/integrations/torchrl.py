@@ -105,7 +105,9 @@ class TrajectorySampler(samplers.Sampler):
         """Tensors, numbers and strings, without the data, which the storage saves."""
         if not self._current:
             return dict(self._saved or {})
-        state = {"memory": _as_torch(self.memory.snapshot()), "oldest": self._oldest}
+        memory = self.memory.snapshot().items()
+        tensors = {key: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for key, value in memory}
+        state = {"memory": tensors, "oldest": self._oldest}
         return state if self._rows is None else {**state, "rows": self._rows.clone()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -132,7 +134,8 @@ class TrajectorySampler(samplers.Sampler):
         self._oldest = _oldest_row(storage) if self._saved is None else int(self._saved["oldest"])
         self.memory.load_offline_dataset(trajectories_of(storage, self._oldest, self.episode_key))
         if self._saved is not None:
-            self.memory.load_state_dict(_as_numpy(self._saved["memory"]))
+            state = self._saved["memory"].items()
+            self.memory.load_state_dict({k: v.numpy() if torch.is_tensor(v) else v for k, v in state})
             self._rows = self._saved.get("rows")
         self._current, self._saved = True, None
 
@@ -215,11 +218,3 @@ def batch_of(sampled: Any, extras: Sequence[str] = ()) -> Batch:
 
 def _observations(value: Any) -> Any:
     return value if value is None or torch.is_tensor(value) else {key: value[key] for key in sorted(value.keys())}
-
-
-def _as_torch(state: dict[str, Any]) -> dict[str, Any]:
-    return {key: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for key, value in state.items()}
-
-
-def _as_numpy(state: dict[str, Any]) -> dict[str, Any]:
-    return {key: value.numpy() if hasattr(value, "numpy") else value for key, value in state.items()}

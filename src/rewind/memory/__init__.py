@@ -1,5 +1,6 @@
 """Replay memories: they decide which transitions come next."""
 
+from rewind.memory.ahead import ReadAhead
 from rewind.memory.batch import Batch, Plan
 from rewind.memory.choice import Choice, choose
 from rewind.memory.priorities import PRIORITIES, Priority
@@ -13,6 +14,7 @@ __all__ = [
     "Plan",
     "PrioritizedReplay",
     "Priority",
+    "ReadAhead",
     "TrajectoryReplay",
     "UniformReplay",
     "choose",

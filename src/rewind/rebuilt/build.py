@@ -8,8 +8,8 @@ In the cache folder (`rewind.data.originals.cache_folder`), for a data set whose
 """
 
 import json
-import os
 import platform
+import re
 import shutil
 import sys
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -100,7 +100,11 @@ def _again(path: Path) -> str:
 def _make(order: Order, path: Path, threads: int, force: bool, progress: bool) -> None:
     """Play chunks, join them, write the file. After an interruption, the chunks are kept, unless the disk is full."""
     chunks = path.with_name(f".{path.name}.chunks")
-    if force or not _made_by_these(chunks):
+    try:  # other versions may round differently
+        usable = not force and json.loads((chunks / VERSIONS).read_text()) == versions()
+    except (FileNotFoundError, ValueError):
+        usable = False
+    if not usable:
         shutil.rmtree(chunks, ignore_errors=True)
         chunks.mkdir()
         write_json(chunks / VERSIONS, versions())
@@ -136,14 +140,6 @@ def _write(order: Order, episodes: Episodes, path: Path) -> None:
         return
     data = to_trajectories(episodes, order.recipe, {"environment": order.recipe.environment, "made": made})
     save_npz(replace(data, notes={**data.notes, "digest": data.digest}), path)
-
-
-def _made_by_these(chunks: Path) -> bool:
-    """Whether the build can resume from kept chunks; other versions may round differently."""
-    try:
-        return bool(json.loads((chunks / VERSIONS).read_text()) == versions())
-    except (FileNotFoundError, ValueError):
-        return False
 
 
 class Share:
@@ -240,8 +236,6 @@ def versions() -> dict[str, str]:
 
 
 def processor() -> str:
-    if os.path.exists("/proc/cpuinfo"):  # noqa: PTH110
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:(.*)", info.read_text(errors="replace")) if info.exists() else None
+    return found[1].strip() if found else platform.processor() or platform.machine()

@@ -134,15 +134,11 @@ def _files(recipe: Recipe, policy: Path | None) -> Sequence[tuple[str, Path | No
         if name in NO_FILE or is_rebuilt(name):
             files.append((name, None))
             continue
-        paths = sorted(POLICIES.glob(f"{name}.npz"), key=_number) if "*" in name else [POLICIES / f"{name}.npz"]
+        paths = [POLICIES / f"{name}.npz"]
+        if "*" in name:  # hopper-replay-10 comes after hopper-replay-9
+            paths = sorted(POLICIES.glob(f"{name}.npz"), key=lambda path: (len(path.stem), path.stem))
         missing = [path for path in paths if not path.is_file()]
         if missing or not paths:
             raise DataError(f"{recipe.name} needs the policy {POLICIES / name}.npz, which is missing")
         files += [(path.relative_to(POLICIES).with_suffix("").as_posix(), path.resolve()) for path in paths]
     return files
-
-
-def _number(path: Path) -> int:
-    """hopper-replay-10 comes after hopper-replay-9."""
-    number = path.stem.rpartition("-")[2]
-    return int(number) if number.isdigit() else -1

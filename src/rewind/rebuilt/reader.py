@@ -10,9 +10,8 @@ from rewind.rebuilt.recipes import is_rebuilt, recipes
 
 
 def _is_rebuilt(dataset: Any) -> bool:
-    if not isinstance(dataset, (str, os.PathLike)):
-        return False
-    return is_rebuilt(os.fspath(dataset)) or os.fspath(dataset) in ENVIRONMENTS
+    name = os.fspath(dataset) if isinstance(dataset, (str, os.PathLike)) else ""
+    return is_rebuilt(name) or name in ENVIRONMENTS
 
 
 def _read(dataset: Any) -> Trajectories:

@@ -29,14 +29,20 @@ DISTANCE = (
 )
 CRITERIA = {
     "fqe": "Fitted Q evaluation",
+    "fqe_tr": "Fitted Q evaluation, TR order",
+    "fqe_tr_weighted": "Fitted Q evaluation, TR order, beta 0.75",
     "td_error": "TD error (smallest)",
     "value_bias": "Q minus returns (nearest 0)",
+    "action_distance": "Distance to actions (smallest)",
 }
 
 
-def decision(trainings: Sequence[Training]) -> Section:
-    """Ranked tables of the trainings that were evaluated offline; for the others, how to do that."""
-    blocks: list[Block] = []
+def decision(trainings: Sequence[Training], warnings: Sequence[Block]) -> Section:
+    """Ranked tables of the trainings that were evaluated offline; for the others, how to do that.
+
+    warnings: what stands before all else
+    """
+    blocks: list[Block] = [*warnings]
     for training in trainings:
         record = read_offline(training.folder)
         if record is None:
@@ -159,16 +165,24 @@ def _evidence() -> list[Block]:
     evidence = ranking_evidence()
     if not evidence["sets"]:
         return ["How well such a ranking agrees with simulators has not been measured yet (`rewind bench ranking`)."]
+    criteria = {name: evidence["criteria"][name] for name in CRITERIA if name in evidence["criteria"]}
     lines = []
-    for name, label in CRITERIA.items():
-        figures = evidence["criteria"][name]
-        lines.append(Line(label, [Cell(f"{figures['rank_correlation']:.2f}"), Cell(f"{figures['regret']:.0%}")]))
+    for name, figures in criteria.items():
+        texts = [_shown(figures[key], form) for key, form in (("rank_correlation", ".2f"), ("regret", ".0%"))]
+        lines.append(Line(CRITERIA[name], [Cell(text) for text in texts]))
+    known = {name: figures["regret"] for name, figures in criteria.items() if figures["regret"] is not None}
+    best = min(known, key=lambda name: known[name])
+    chosen = f"The smallest regret is that of: {CRITERIA[best]}." if known[best] < known["fqe"] else ""
     note = (
-        f"Means over {len(evidence['sets'])} data sets with simulators ({', '.join(evidence['sets'])}), "
-        f"{evidence['policies']} policies in all. Regret: what choosing the first by this criterion loses against the "
+        f"Means over data sets with simulators: {', '.join(evidence['sets'])}; {evidence['policies']} policies in all. "
+        "Regret: what choosing the first by this criterion loses against the "
         "truly best, as a share of the spread from the worst to the best. Nominal 95% intervals of fitted Q evaluation "
-        f"held the true value for {evidence['coverage']:.0%} of the policies. Written by `rewind bench ranking`."
+        f"held the true value for {_shown(evidence['coverage'], '.0%')} of the policies. {chosen}"
     )
     table = Table("How well criteria ranked policies where we could check",
                   ("Criterion", "Rank correlation", "Regret of the first choice"), lines, note)  # fmt: skip
     return [table]
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)

@@ -114,7 +114,6 @@ def build(trainings: Sequence[Training]) -> Document:
     }
     tables = [_table(*group, results) for group in _groups(results)]
     diagnosed: list[Block] = [
-        *_warning(results),
         NO_SCORE,
         _meanings(),
         *tables,
@@ -123,7 +122,7 @@ def build(trainings: Sequence[Training]) -> Document:
         _chart("diagnostics", "Against the data:"),
     ]
     sections = [
-        decision(trainings),
+        decision(trainings, _warning(results)),
         Section("diagnostics", "Diagnostics", diagnosed),
         Section("training", "Training", [LOGGED, _chart("training", "Training:")]),
         Section("origin", "Origin", origin(results)),

@@ -78,7 +78,11 @@ class Bars:
 
 @dataclass(frozen=True)
 class Bar:
-    """A difference on one data set, None where there is none."""
+    """A difference on one data set, None where there is none.
+
+    earlier: ours of an earlier edition
+    limit: floor or ceiling, where every method is there and the set can show nothing
+    """
 
     name: str
     ours: float | None
@@ -86,6 +90,8 @@ class Bar:
     high: float | None
     paper: float | None
     kind: str
+    earlier: float | None = None
+    limit: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,10 +128,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """data: what the charts are drawn from, for JSON."""
+    """data: what the charts are drawn from, for JSON; extracts: parts for pages that people write, not on this page."""
 
     title: str
     subtitle: str
     facts: Sequence[tuple[str, str]]  # at the top: what, how much
     sections: Sequence[Section]
     data: Mapping[str, Any] = field(default_factory=dict)
+    extracts: Sequence[Section] = ()

@@ -44,8 +44,9 @@ def _read(page: Path) -> str:
 
 
 def insert(document: Document, page: str) -> str:
-    """The page with its marked parts as the document has them: `facts`, or a section by its name."""
-    parts = {"facts": facts_text(document)} | {section.name: section_text(section) for section in document.sections}
+    """The page with its marked parts as the document has them: `facts`, a section or an extract by its name."""
+    sections = (*document.sections, *document.extracts)
+    parts = {"facts": facts_text(document)} | {section.name: section_text(section) for section in sections}
     if not MARKED.search(page):
         raise UsageError(f"no place for the report: expected {BEGIN.format('NAME')} and {END}, NAME one of "
                          f"{', '.join(parts)}")  # fmt: skip

@@ -30,8 +30,9 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 
 def origin(results: Results) -> list[Block]:
-    versions = sorted({run.row["versions"] for run in results.runs})
-    return [_data_table(results), Fold("Versions", [_versions(text) for text in versions])]
+    texts = sorted({run.row["versions"] for run in results.runs})
+    versions = [", ".join(f"{name} {version}" for name, version in json.loads(text).items()) for text in texts]
+    return [_data_table(results), Fold("Versions", versions)]
 
 
 def _data_table(results: Results) -> Table:
@@ -58,7 +59,3 @@ def _ends(values: Iterable[Any]) -> list[Any]:
     """The smallest and the largest; one where they are the same."""
     there = sorted(set(values))
     return [there[0], there[-1]] if len(there) > 1 else there
-
-
-def _versions(text: str) -> str:
-    return ", ".join(f"{name} {version}" for name, version in json.loads(text).items())

@@ -169,10 +169,6 @@ def write_film(film: Film, path: Path) -> None:
         if path.suffix.lower() == ".gif":
             imageio.mimwrite(temporary, list(film.frames), duration=1000 / film.frames_per_second, loop=0)
         else:
-            imageio.mimwrite(temporary, list(_even(film.frames)), fps=film.frames_per_second, macro_block_size=1)
-
-
-def _even(frames: Array) -> Iterator[Array]:
-    """The frames with even height and width, which the codec needs."""
-    height, width = (side - side % 2 for side in frames.shape[1:3])
-    return (frame[:height, :width] for frame in frames)
+            height, width = (side - side % 2 for side in film.frames.shape[1:3])  # the codec needs even ones
+            frames = list(film.frames[:, :height, :width])
+            imageio.mimwrite(temporary, frames, fps=film.frames_per_second, macro_block_size=1)

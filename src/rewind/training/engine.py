@@ -1,4 +1,4 @@
-"""The device's part: the data as one table, and many runs of one shape in one compiled program."""
+"""The device's part: many runs of one shape in one compiled program."""
 
 import platform
 from collections.abc import Sequence
@@ -10,117 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from rewind.agents import Transitions
-from rewind.agents.agent import Agent, Window
+from rewind.agents.agent import Agent
 from rewind.agents.networks import fused_networks
-from rewind.data import Trajectories
 from rewind.errors import UsageError
+from rewind.training.device_table import DeviceTable
 from rewind.version import __version__
 
 EXPLODED = 1e9  # a Q value beyond this is no value
 MEASURED = 50  # batches per look at the metrics
 QUICKLY = {"xla_backend_optimization_level": 1}  # on CPUs: as fast as 3, the same bits, compiled in half the time
-ROWS_AT_A_TIME = 65_536
-
-
-class Normaliser(NamedTuple):
-    """What was subtracted from observations, or actions, and what they were divided by."""
-
-    mean: NDArray[Any]
-    scale: NDArray[Any]
-
-    def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray((values - self.mean) / self.scale)
-
-    def undo(self, values: Any) -> Any:
-        return values * self.scale + self.mean
-
-
-def stacked(normalisers: Sequence[Normaliser]) -> Normaliser:
-    """Of several runs at once, for arrays of (runs, rows, numbers)."""
-    mean, scale = (np.stack(parts)[:, None] for parts in zip(*normalisers, strict=True))
-    return Normaliser(mean, scale)
-
-
-AS_THEY_ARE = Normaliser(np.zeros(1, np.float32), np.ones(1, np.float32))
-
-
-def make_normaliser(data: Trajectories, normalise: bool) -> Normaliser:
-    width = data.observations.shape[1]
-    if not normalise:
-        return Normaliser(np.zeros(width, np.float32), np.ones(width, np.float32))
-    mean = data.observations.mean(0, dtype=np.float64)
-    scale = data.observations.std(0, dtype=np.float64) + 1e-3
-    return Normaliser(mean.astype(np.float32), scale.astype(np.float32))
-
-
-class Source(NamedTuple):
-    """A data set as some runs see it, where its rows begin in the table, and what these runs are never trained on."""
-
-    data: Trajectories
-    normaliser: Normaliser
-    actions: Normaliser = AS_THEY_ARE
-    first: int = 0
-    held_out: Trajectories | None = None
-
-
-# How a row of the table ends. 0: with another transition of its trajectory; or with the last step of its trajectory,
-# which is no transition; or with the end of the trajectory, by time-out or terminal.
-LAST_STEP, TIMED_OUT, TERMINAL = 0.25, 0.5, 1.0
-
-
-class DeviceTable(NamedTuple):
-    """Rows of (observation, next observation, action, reward, end) side by side: one gather brings a batch."""
-
-    rows: jax.Array  # (rows, 2 * observation + action + 2)
-
-    def batch(self, indices: jax.Array, fresh: jax.Array, agent: Agent[Any]) -> Transitions:
-        """The transitions at `indices`, of any shape, as an agent takes them."""
-        observation, action = agent.observation_size, agent.action_size
-        found = self.rows[indices]
-        ends = np.cumsum([observation, observation, action])
-        observations, successors, actions, rest = jnp.split(found, ends, axis=-1)
-        end = rest[..., 1]
-        batch = Transitions(observations, actions, rest[..., 0], successors, end > TIMED_OUT, fresh)
-        if agent.window > 1:
-            indices = indices[..., None] + np.arange(agent.window)  # beyond the table: its last row
-            _, successors, _, rest = jnp.split(self.rows[indices, observation:], ends - observation, axis=-1)
-            end = rest[..., 1]
-            batch = batch._replace(window=Window(rest[..., 0], end > TIMED_OUT, end > 0, successors))
-        if agent.next_actions:
-            following = self.rows[indices + 1, ends[1] : ends[2]]
-            batch = batch._replace(next_actions=following, next_known=end < TIMED_OUT)
-        return batch
-
-
-def make_table(sources: Sequence[Source]) -> DeviceTable:
-    """Put data on the device. Steps that are no transitions get a row too; nobody plans it."""
-    first = sources[0].data
-    width = 2 * first.observations.shape[1] + first.actions.shape[1] + 2
-    table = np.empty((sum(source.data.rows for source in sources), width), np.float32)
-    for source in sources:
-        _fill(table[source.first : source.first + source.data.rows], *source[:3])
-    return DeviceTable(jnp.asarray(table))
-
-
-def _fill(table: NDArray[Any], data: Trajectories, normaliser: Normaliser, actions: Normaliser) -> None:
-    """A piece at a time: normalised copies are large."""
-    observation = data.observations.shape[1]
-    last = data.starts + data.lengths - 1
-    for begin in range(0, data.rows, ROWS_AT_A_TIME):
-        rows = slice(begin, min(begin + ROWS_AT_A_TIME, data.rows))
-        piece = table[rows]
-        piece[:, :observation] = normaliser(data.observations[rows])
-        after = data.observations[np.minimum(np.arange(rows.start + 1, rows.stop + 1), data.rows - 1)]
-        piece[:, observation : 2 * observation] = normaliser(after)
-        piece[:, 2 * observation : -2] = actions(data.actions[rows])
-        piece[:, -2] = data.rewards[rows]
-    table[last, observation : 2 * observation] = normaliser(data.final_observations)
-    table[:, -1] = 0
-    played = data.transitions > 0
-    table[(data.starts + data.transitions - 1)[played], -1] = LAST_STEP
-    table[last, -1] = TIMED_OUT
-    table[data.terminals, -1] = TERMINAL
 
 
 class Outcome(NamedTuple):
@@ -135,6 +33,7 @@ class Engine:
     """The agents of a group: their states, and the program that moves them on.
 
     agents: of one structure; their numbers may differ
+    table: of all rows; None: `run` gets one with each block
     firsts: of each run, the row of the table at which its data begins; default: the first
     uncertainty: runs whose critics' disagreement is wanted, row by row; default: all
     fused: networks as single kernels, with products of bfloat16 numbers (rewind.agents.fused)
@@ -145,7 +44,7 @@ class Engine:
         self,
         agents: Sequence[Agent[Any]],
         seeds: Sequence[int],
-        table: DeviceTable,
+        table: DeviceTable | None,
         batch_size: int,
         *,
         firsts: Sequence[int] | None = None,
@@ -174,11 +73,15 @@ class Engine:
         self._block = jax.jit(_uncertainty_of(asked, mapped), donate_argnums=1)
         self._act = jax.jit(jax.vmap(kind.act))
 
-    def run(self, indices: NDArray[Any], fresh: NDArray[Any]) -> Outcome:
-        """Train all runs on their plans, (runs, steps, batch). Returns at once; the device works on."""
+    def run(self, indices: NDArray[Any], fresh: NDArray[Any], rows: NDArray[Any] | None = None) -> Outcome:
+        """Train all runs on their plans, (runs, steps, batch). Returns at once; the device works on.
+
+        rows: the table of these plans, where there is none of all rows
+        """
+        table = self.table if rows is None else DeviceTable(jnp.asarray(rows))
         with fused_networks(self.fused):  # the first call compiles
             self.state, self.alive, metrics, uncertainty = self._block(
-                self.agents, self.state, self.alive, self.table, self.firsts, indices, fresh
+                self.agents, self.state, self.alive, table, self.firsts, indices, fresh
             )
         return Outcome(metrics, self.alive, uncertainty)
 

@@ -24,19 +24,11 @@ from rewind.errors import DataError, UsageError, warn
 from rewind.memory import Plan
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
 from rewind.targets import SLACK, excess
-from rewind.training.engine import (
-    EXPLODED,
-    Engine,
-    Normaliser,
-    Outcome,
-    Source,
-    make_normaliser,
-    make_table,
-    stacked,
-    to_host,
-)
+from rewind.training.device_table import Normaliser, Source, make_normaliser, make_table, stacked
+from rewind.training.engine import EXPLODED, Engine, Outcome, to_host
 from rewind.training.options import Options
 from rewind.training.planner import QUANTILES, Planned, Planner
+from rewind.training.reading import BlockReader, is_on_disk
 from rewind.training.spec import Run, agent_data, data_of, plain, possible_q
 from rewind.training.view import View
 
@@ -63,18 +55,22 @@ class Group:
         self.sources = sources_of(data, runs, batch_size)
         self.planner = Planner([source.data for source in self.sources], runs, batch_size)
         dynamic = self.planner.dynamic
+        agent, sources = runs[0].agent, list({source.first: source for source in self.sources}.values())
+        self.reader = BlockReader(self.sources, agent, batch_size) if is_on_disk(sources) else None
         self.engine = Engine(
             [run.agent for run in runs],
             [run.seed for run in runs],
-            make_table(list({source.first: source for source in self.sources}.values())),
+            make_table(sources) if self.reader is None else None,
             batch_size,
-            firsts=[source.first for source in self.sources],
+            firsts=[source.first for source in self.sources] if self.reader is None else None,
             uncertainty=dynamic,
             fused=fused,
         )
         self.possible = [possible_q(source.data, run.agent) for source, run in zip(self.sources, runs, strict=True)]
-        self.period = runs[0].agent.period
+        self.period = agent.period
         self.block = block or (DYNAMIC_BLOCK if len(dynamic) else BLOCK)
+        if block is None and self.reader is not None:
+            self.block = min(self.block, self.reader.most_steps(self.period))
         if self.block % self.period:
             raise UsageError(f"block is {self.block}; expected a multiple of the agent's period, {self.period}")
         self.step = 0
@@ -89,9 +85,9 @@ class Group:
         if planned is None:
             if self._next is not None:
                 raise UsageError("a block was planned for another place to stop")
-            planned = self.planner.plan(steps)
+            planned = self._plan(steps)
         self._next = None
-        outcome = self.engine.run(planned.indices, planned.fresh)
+        outcome = self.engine.run(*planned.ready())
         planned.used = outcome.alive
         self.feed()
         self._unfed = (planned.plans, outcome)
@@ -101,7 +97,18 @@ class Group:
     def plan_ahead(self, until: int) -> None:
         """Plan the next block while the device works."""
         if until > self.step:
-            self._next = self.planner.plan(min(self.block, until - self.step))
+            self._next = self._plan(min(self.block, until - self.step))
+
+    def _plan(self, steps: int) -> Planned:
+        planned = self.planner.plan(steps)
+        if self.reader is not None:
+            self.reader.start(planned)
+        return planned
+
+    def close(self) -> None:
+        self.planner.close()
+        if self.reader is not None:
+            self.reader.close()
 
     def feed(self) -> None:
         """Hand the disagreement of the last block that has not given it back to the memories."""

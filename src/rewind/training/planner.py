@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,15 @@ class Planned:
     visits: Array  # (runs, QUANTILES) share of the rows that come from each quarter of the trajectories
     delay: Array  # (runs,) steps between the newest uncertainty the ranks knew and the middle of the plan
     used: Any = None  # something that is ready when the device no longer reads the arrays
+    table: Array | None = None  # where data is on the disk, the rows of these plans, which threads read
+    places: Array | None = None  # (runs, steps, batch) int32 where the planned rows are in that table
+    reading: Sequence[Future[None]] = ()
+
+    def ready(self) -> tuple[Array, Array, Array | None]:
+        """The rows of all steps, their `fresh`, and the table they are rows of, once it is read. None: of all rows"""
+        for piece in self.reading:
+            piece.result()
+        return (self.indices if self.places is None else self.places), self.fresh, self.table
 
 
 def empty_block(runs: int, steps: int, batch_size: int) -> Planned:

@@ -101,7 +101,7 @@ class Trainer:
 
     def abandon(self) -> None:
         """Do not wait for the evaluations. A folder keeps them until it is resumed."""
-        self.group.planner.close()
+        self.group.close()
         self.journal.close()
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ OUT.chunks     a line for each chunk; the same command resumes from it. Delete i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -149,16 +149,13 @@ def _figures(playings: Sequence[Playing], seed: int) -> dict[str, Any]:
         if len(sums) < len(playing.shares):
             continue
         if playing.stops:
-            figures["walker"] = _rounded(mixed([walker_figures(walker) for walker in sums]))
+            together = mixed([walker_figures(walker) for walker in sums])
+            figures["walker"] = {name: round(float(value), 4) for name, value in together.items()}
         else:
             maze = with_goal(playing.recipe, seed).maze
             assert maze is not None and maze.target is not None
             figures |= {"goal": [round(at, 3) for at in maze.target], "endings": ending_table(DWELLS, sums)}
     return {"seed": seed, "versions": versions(), "sets": sets}
-
-
-def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
-    return {name: round(float(value), 4) for name, value in figures.items()}
 
 
 def main() -> None:

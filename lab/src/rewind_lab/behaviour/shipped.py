@@ -27,7 +27,9 @@ def described(policies: Mapping[str, BehaviourPolicy]) -> list[dict[str, Any]]:
     rows = []
     for name, policy in policies.items():
         known = known_task(str(policy.meta.get("environment")))
-        row = {"policy": name, "seed": policy.meta["seed"], "step": f"{policy.meta['step']:,}"}
+        trained = "step" in policy.meta  # those of Adroit are fitted to a published expert
+        row = {"policy": name, "seed": policy.meta.get("seed", "-")}
+        row["step"] = f"{policy.meta['step']:,}" if trained else "-"
         measured = "return" in policy.meta  # those of the -v1 sets are judged by their data: rewind data cards --check
         row |= {key: f"{policy.meta[key]:.0f}" if measured else "-" for key in ("return", "deviation")}
         row["score"] = "-"

@@ -3,10 +3,10 @@
 import contextlib
 import importlib.metadata
 import sys
-import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from timeit import Timer
 from typing import Any
 
 import numpy as np
@@ -94,25 +94,13 @@ class BenchPeers:
 
 def in_turns(calls: dict[str, Call], rounds: int, seconds: float) -> dict[str, float]:
     """Median microseconds of each call. They take turns, so that a disturbance affects all of them."""
-    counts = {name: max(3, int(seconds / _once(call))) for name, call in calls.items()}
-    jobs = {name: partial(_repeat, call, counts[name]) for name, call in calls.items()}
+    timers = {name: Timer(call) for name, call in calls.items()}
+    for timer in timers.values():
+        timer.timeit(3)  # compiles
+    counts = {name: max(3, int(5 * seconds / timer.timeit(5))) for name, timer in timers.items()}
+    jobs = {name: partial(timer.timeit, counts[name]) for name, timer in timers.items()}
     taken = side_by_side(jobs, rounds)
     return {name: round(1e6 * taken[name] / counts[name], 1) for name in calls}
-
-
-def _repeat(call: Call, count: int) -> None:
-    for _ in range(count):
-        call()
-
-
-def _once(call: Call) -> float:
-    """Seconds of a call after compilation."""
-    for _ in range(3):
-        call()
-    begin = time.perf_counter()
-    for _ in range(5):
-        call()
-    return (time.perf_counter() - begin) / 5
 
 
 def ratios(times: dict[str, float]) -> dict[str, dict[str, float]]:

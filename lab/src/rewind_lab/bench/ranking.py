@@ -123,7 +123,7 @@ def trained_policies(data: Trajectories, view: View, about: Mapping[str, Any], w
 def runs_of(data: Trajectories, view: View, about: Mapping[str, Any]) -> list[Run]:
     runs = []
     for algorithm, sampler, beta in definition()["runs"][about["actions"]]:
-        hidden = {"hidden": tuple(about["hidden"])}
+        hidden: dict[str, Any] = {"hidden": tuple(about["hidden"])}
         runs += make_runs(data, algorithm, samplers=sampler, betas=beta, view=view, **hidden)
     return runs
 
@@ -143,7 +143,7 @@ def keep_policies(group: Group, step: int, folder: Path) -> dict[str, Any]:
 def truth(policy: Policy, environment: str, episodes: int, discount: float) -> dict[str, float]:
     """The mean return of a policy in its simulator, and the mean discounted one with its standard error."""
     known = known_task(environment)
-    env = make(environment, episodes)
+    env: Any = make(environment, episodes)
     observations, _ = env.reset(seed=list(range(episodes)))
     returns, discounted, playing, step = np.zeros(episodes), np.zeros(episodes), np.ones(episodes, bool), 0
     while playing.any() and (known is None or step < known.horizon):

@@ -35,8 +35,10 @@ def write_cards(names: Sequence[str], folder: Path, read_data: bool = True) -> l
     read_data: False to write the pages of known figures again, without looking at data
     """
     facts = read_facts(folder)
-    all_names = [name for name, each in recipes().items() if (_possible(each) if read_data else name in facts.cards)]
-    chosen = [find_recipe(name) for name in names or all_names]
+    possible = list(facts.cards)
+    if read_data:
+        possible = [name for name, each in recipes().items() if each.policies != (GIVEN,) or len(find_built(name)) == 1]
+    chosen = [find_recipe(name) for name in names or possible]
     cards = dict(facts.cards)
     for recipe in chosen if read_data else ():
         data = load_rebuilt(recipe.name)
@@ -70,10 +72,6 @@ def check_cards(names: Sequence[str], folder: Path) -> int:
         print(f"{recipe.name} ({where})\n{table([figure.texts for figure in figures])}\n{rests_on(recipe, facts)}\n")
         failed += sum(figure.failed for figure in figures)
     return failed
-
-
-def _possible(recipe: Recipe) -> bool:
-    return recipe.policies != (GIVEN,) or len(find_built(recipe.name)) == 1
 
 
 def _write(path: Path, page: str) -> Path:

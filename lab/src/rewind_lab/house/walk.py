@@ -11,9 +11,10 @@ import os
 import subprocess
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,14 +79,16 @@ def _follow(arguments: list[str]) -> None:
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        module = _module(code) if event in ("call", "return") else None
+        module = _module(code.co_filename) if event in ("call", "return") else None
         if module is None:
             return
         if event == "return" and code.co_name == "update" and module.startswith("rewind.agents."):
             print(WALK + "\n".join(" ".join(step) for step in steps.values()), flush=True)
             os._exit(0)
         if event == "call" and module not in steps:
-            argument = next((name for name in _arguments(code) if is_row_data(frame.f_locals.get(name))), None)
+            starred = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+            arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + starred]
+            argument = next((name for name in arguments if is_row_data(frame.f_locals.get(name))), None)
             if argument is not None:
                 steps[module] = Step(module, code.co_name.strip("<>"), argument)
 
@@ -94,20 +97,10 @@ def _follow(arguments: list[str]) -> None:
     main(arguments, OWN)
 
 
-_MODULES: dict[str, str | None] = {}
-
-
-def _module(code: CodeType) -> str | None:
-    path = code.co_filename
-    if path not in _MODULES:
-        module = module_of(path)
-        _MODULES[path] = None if module is None or module.startswith("rewind_lab.house") else module
-    return _MODULES[path]
-
-
-def _arguments(code: CodeType) -> tuple[str, ...]:
-    starred = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + starred]
+@cache
+def _module(path: str) -> str | None:
+    module = module_of(path)
+    return None if module is None or module.startswith("rewind_lab.house") else module
 
 
 def is_row_data(value: Any) -> bool:

@@ -52,7 +52,9 @@ class CostEstimate:
         evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points)))
         training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
         rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
-        return training + rest + self._guess_last(spec.suite, evaluations, runs * spec.episodes)
+        # The last evaluations follow the last update; on a CPU, they come before it.
+        last = 0 if self.kind == "cpu" else min(evaluations, LAST)
+        return training + rest + last * _play(spec.suite, runs * spec.episodes, self.cores)
 
     def with_points(self, points: int) -> Self:
         """The same for so many evaluations on the way."""
@@ -90,10 +92,6 @@ class CostEstimate:
         if self.kind == "cpu":
             return START + evaluations * play
         return START + max(0.0, (evaluations - LAST) * play - training)
-
-    def _guess_last(self, suite: str, evaluations: int, episodes: int) -> float:
-        """Of the evaluations after it; on a CPU there are none."""
-        return 0.0 if self.kind == "cpu" else min(evaluations, LAST) * _play(suite, episodes, self.cores)
 
     def _training_ratio(self, group: FinishedGroup) -> float | None:
         if group.seconds_per_update is None:

@@ -169,9 +169,10 @@ class Definitions:
                 for (algorithm, sampler, beta, reuse, exponent, stagger, block), values in product(
                     variants, product(*settings.values())
                 ):
+                    weight = required_beta(dataset) if beta == "paper" else float(beta)
                     yield canonical(
                         replace(
-                            common, algorithm=algorithm, sampler=sampler, beta=_beta(beta, dataset), reuse=reuse,
+                            common, algorithm=algorithm, sampler=sampler, beta=weight, reuse=reuse,
                             rank_exponent=exponent, stagger=stagger, block=block, seed=seed,
                             settings=tuple(zip(settings, values, strict=True)),
                         )
@@ -190,10 +191,6 @@ class Definitions:
 def in_order(tables: Mapping[str, Sequence[RunSpec]]) -> list[RunSpec]:
     """The runs of all tables, each once, the most valuable first."""
     return list(dict.fromkeys(spec for specs in tables.values() for spec in specs))
-
-
-def _beta(beta: float | str, dataset: str) -> float:
-    return required_beta(dataset) if beta == "paper" else float(beta)
 
 
 # Reading

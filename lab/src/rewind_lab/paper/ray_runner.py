@@ -151,19 +151,14 @@ def scratch_folder() -> Path:
     return folder
 
 
-def _knock(address: str) -> None:
-    """Where nobody answers, Ray itself would try for minutes."""
-    host, _, port = address.rpartition("/")[2].rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
-
-
 @contextmanager
 def cluster(address: str) -> Iterator[Any]:
     """A connection to a cluster."""
     ray = require("ray", "ray", "rewind-lab")
     try:
-        _knock(address)
+        host, _, port = address.rpartition("/")[2].rpartition(":")
+        if host and port.isdigit():  # where nobody answers, Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=PATIENCE).close()
         ray.init(address=address, include_dashboard=False if address == "local" else None, log_to_driver=False)
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(

@@ -63,7 +63,9 @@ class Runner:
         """
         with only_runner(self.out):
             self.index = read_index(self.out)
-            self._tidy()
+            for group in begun(self.out):  # work whose results are there already: it was killed between the two
+                if all(spec.run in self.index.runs for spec in group):
+                    forget_work(self.out, group)
             try:
                 while (group := self._next()) and self._take(group):
                     pass
@@ -174,12 +176,6 @@ class Runner:
         self.index = Index({**self.index.runs, **new.runs}, {**self.index.groups, **new.groups})
         took = next(iter(new.groups.values()))
         say(f"finished in {took.seconds / 60:.1f} min; {len(self.left):,} runs left")
-
-    def _tidy(self) -> None:
-        """Work whose results are there already: it was killed between the two."""
-        for group in begun(self.out):
-            if all(spec.run in self.index.runs for spec in group):
-                forget_work(self.out, group)
 
     def _next(self) -> SpecGroup:
         """What was begun, or the next group on data that can be had, as large as the time allows."""

@@ -35,12 +35,15 @@ def beyond_tables(results: PaperResults) -> list[Table]:
     """The definitions without numbers of the paper's, those that have runs."""
     definitions = load_definitions()
     asked = [table for table in definitions.tables.values() if table.parts and not table.published and not table.more]
-    tables = [_table(definitions, definition, results) for definition in asked if definition.name != "fixed_beta"]
+    tables = [
+        compared_table(definitions, definition, results) for definition in asked if definition.name != "fixed_beta"
+    ]
     tables.insert(0, fixed_beta_table(definitions, results))
     return [table for table in tables if table is not None]
 
 
-def _table(definitions: Definitions, definition: TableDefinition, results: PaperResults) -> Table | None:
+def compared_table(definitions: Definitions, definition: TableDefinition, results: PaperResults) -> Table | None:
+    """What a table asks about, side by side; None where nothing can be compared."""
     choice = RunChoice([definition.name], results.data, steps=results.protocol.steps)
     specs = definitions.wanted(choice)[definition.name]
     full = {spec: described(spec) for spec in specs}

@@ -130,28 +130,68 @@ def _judge_cost(row: str, cost: Cost | None) -> str:
     return "holds" if cost.ratios[row] - 1 <= paper_overhead(row) else "fails"
 
 
-def claims_tables(findings: Sequence[Finding]) -> list[Block]:
-    """How many hold, and a line for each claim and algorithm; those about cost apart."""
+def claims_blocks(findings: Sequence[Finding]) -> list[Block]:
+    """How many hold, and a line for each claim and algorithm with enough data; those about cost apart."""
+    scores = [finding for finding in findings if finding.contrast is not None]
+    judged = [finding for finding in scores if finding.verdict != "open"]
+    costs = [finding for finding in findings if finding.contrast is None]
+    tables: list[Block] = [_scores_table("The paper's claims", judged)] if judged else []
+    cost_table = Table(
+        "The paper's claims about cost",
+        ("Claim", "Verdict", "Agent", "Ours", "Paper", "Compared"),
+        [Line(each.claim.text, _cost_cells(each)) for each in costs],
+        cards=True,
+    )
+    return [
+        counted(scores, "claims about scores, each for an agent"), *tables,
+        counted(costs, "claims about cost"), cost_table,
+    ]  # fmt: skip
+
+
+def open_claims(findings: Sequence[Finding]) -> list[Block]:
+    """Those without enough data."""
+    waiting = [finding for finding in findings if finding.contrast is not None and finding.verdict == "open"]
+    return [_scores_table("Claims without enough data", waiting)] if waiting else []
+
+
+def verdicts(findings: Sequence[Finding]) -> list[Block]:
+    """The judged claims in few words, for a page that people read."""
     scores = [finding for finding in findings if finding.contrast is not None]
     costs = [finding for finding in findings if finding.contrast is None]
-    reach = max([10.0, *(_reach(finding.contrast) for finding in scores)])
+    lines = [
+        Line(
+            finding.claim.text,
+            [
+                Cell(ALGORITHMS[finding.algorithm]),
+                Cell(kind=finding.verdict, strong=True),
+                Cell(points(finding.contrast.ours)),
+                Cell(points(finding.contrast.other_sets)),
+                Cell(points(finding.contrast.paper)),
+                Cell(can_show(finding.contrast)),
+            ],
+        )
+        for finding in scores
+        if finding.contrast is not None and finding.verdict != "open"
+    ]
+    columns = ("Claim", "Agent", "Verdict", "Ours, over seeds", "Seeds and sets", "Paper", "Can this data show it?")
+    tables: list[Block] = [Table("The paper's claims", columns, lines)] if lines else []
+    what = "claims about scores, each for an agent"
+    told = [f"{each.claim.text.partition(':')[0]}: {_cost_words(each)}" for each in costs]
+    return [counted(scores, what), *tables, counted(costs, "claims about cost"), f"{'. '.join(told)}."]
+
+
+def _cost_words(finding: Finding) -> str:
+    _, _, ours, paper, _ = (cell.text for cell in _cost_cells(finding))
+    return f"{ours or 'not measured'} (paper {paper})"
+
+
+def _scores_table(caption: str, findings: Sequence[Finding]) -> Table:
+    reach = max([10.0, *(_reach(finding.contrast) for finding in findings)])
     columns = (
         "Claim", "Verdict", "Agent", "Ours, over seeds", "Seeds and data sets", "Paper", "p (Holm)", "Data sets",
         "Can this data show it?", "Compared",
     )  # fmt: skip
-    return [
-        counted(scores, "claims about scores, each for an agent"),
-        Table(
-            "The paper's claims", columns, [Line(each.claim.text, _cells(each, reach)) for each in scores], cards=True
-        ),
-        counted(costs, "claims about cost"),
-        Table(
-            "The paper's claims about cost",
-            ("Claim", "Verdict", "Agent", "Ours", "Paper", "Compared"),
-            [Line(each.claim.text, _cost_cells(each)) for each in costs],
-            cards=True,
-        ),
-    ]
+    return Table(caption, columns, [Line(each.claim.text, _cells(each, reach)) for each in findings], cards=True)
 
 
 def _reach(contrast: Contrast | None) -> float:

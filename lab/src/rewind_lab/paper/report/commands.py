@@ -14,6 +14,8 @@ from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.cost import read_costs
+from rewind_lab.paper.report.glance import glance_panels
+from rewind_lab.paper.report.glance_plot import glance_figure
 from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
@@ -27,8 +29,12 @@ class PaperReport:
     Example: rewind paper report lab/results/paper --out report.html
     """
 
-    folder: Positional[Path] = Path("lab/results/paper")
+    folder: Positional[Path] = Path("lab/results/evidence")
     """Folder of results of `rewind paper run`."""
+    first: Path | None = None
+    """Folder of results of the first edition, shown apart: no claim is judged by it."""
+    figure: Path | None = None
+    """Also draw all data sets at a glance as reproduction.png and .svg in this folder (needs matplotlib)."""
     out: Path | None = None
     """The page. Default: report.html in the folder."""
     markdown: Rare[Path | None] = None
@@ -53,7 +59,12 @@ class PaperReport:
             )
         measured = self.folder / "cost.json"  # of `rewind paper run --tables 5`
         costs = read_costs(self.cost or ([measured] if measured.exists() else []))
-        write_document(build(results, costs), self.out or self.folder / "report.html", self.markdown, self.into)
+        first = None if self.first is None else PaperResults(runs_of(read_rows(self.first)), "rewind")
+        document = build(results, costs, first)
+        write_document(document, self.out or self.folder / "report.html", self.markdown, self.into)
+        if self.figure is not None:
+            for path in glance_figure(glance_panels(results, first), self.figure):
+                print(f"wrote {path}")
 
 
 @dataclass

@@ -94,6 +94,7 @@ class Question:
     """Do the methods `ones` score more than `others` on these data sets of the paper?
 
     best: compare with the best of `others` instead of with their mean
+    limits: leave out data sets at their floor or ceiling
     """
 
     algorithm: str
@@ -101,11 +102,13 @@ class Question:
     others: Sequence[Column]
     datasets: Sequence[str]
     best: bool = False
-    least: int = field(default=LEAST_RUNS)
+    least: int = LEAST_RUNS
+    limits: bool = True
 
     def ask(self, results: PaperResults) -> Contrast:
         there = [name for name in self.datasets if self._has_runs(results, name)]
-        limits = {name: limit for name in there if (limit := at_limit(results, name, self.algorithm))}
+        found = {name: at_limit(results, name, self.algorithm) for name in there if self.limits}
+        limits = {name: limit for name, limit in found.items() if limit}
         used = [name for name in there if name not in limits]
         wanted = [name for name in self.datasets if results.here(name) is not None]
         if not used:

@@ -27,7 +27,7 @@ def figure_3(results: PaperResults, algorithm: str = "td3_bc") -> list[Bars]:
 
 
 def _bar(results: PaperResults, algorithm: str, sampler: str, name: str) -> Bar:
-    contrast = Question(algorithm, [sampler], ["baseline"], [name], least=1).ask(results)
+    contrast = Question(algorithm, [sampler], ["baseline"], [name], least=1, limits=False).ask(results)
     kind = direction(contrast.ours, contrast.paper)
     value, low, high = _floats(contrast.ours)
     return Bar(short(name), value, low, high, _floats(contrast.paper)[0], kind)

@@ -28,9 +28,15 @@ def paper_sets() -> dict[str, Entry]:
     return {name: catalogue()[name] for name in published("table_2") if name not in SUITE_ROWS}
 
 
-def name_here(paper_name: str, data: Data) -> str | None:
-    """A data set of the paper as it is called in results on D4RL's or on rebuilt data; None where there is no such."""
-    return paper_name if data == "d4rl" else rebuilt(paper_sets()[paper_name])
+def name_here(paper_name: str, data: Data, *, newest: bool = False) -> str | None:
+    """A data set of the paper as it is called in results on D4RL's or on rebuilt data; None where there is no such.
+
+    newest: the rebuilt set that is nearest to D4RL's, not the -v0 of the first edition
+    """
+    if data == "d4rl":
+        return paper_name
+    known = paper_sets()[paper_name]
+    return known.rebuilt if newest else rebuilt(known)
 
 
 def source(dataset: str) -> Data | None:

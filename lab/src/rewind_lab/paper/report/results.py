@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from rewind.report.methods import LABELS, Method
 from rewind.report.runs import FinishedRun, Results, named_variants, standard_protocol
 from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.report.methods import method_of, name_here, paper_sets, source
+
+SOURCES: tuple[Data, ...] = ("d4rl", "rewind")
 
 
 class PaperResults(Results):
@@ -15,6 +18,7 @@ class PaperResults(Results):
 
     data: which of the paper's data sets are meant, D4RL's or the rebuilt ones; None: those with the most runs
     sources: how many runs there are on each of the two
+    newest: whether the rebuilt ones are those nearest to D4RL's (-v1), as in all results after the first edition
     others: runs on the paper's data sets by other protocols
     """
 
@@ -28,6 +32,7 @@ class PaperResults(Results):
         known = [run for run in runs if source(run.dataset) is not None]
         self.sources = Counter(where for run in known if (where := source(run.dataset)) is not None)
         self.data: Data = self._asked or (self.sources.most_common(1)[0][0] if self.sources else "d4rl")
+        self.newest = any(run.dataset in _newer() for run in known)
         self.protocol = standard_protocol(known or runs)
         self.others = [run for run in known if run.protocol != self.protocol]
         unknown = [run for run in runs if source(run.dataset) is None]
@@ -36,7 +41,11 @@ class PaperResults(Results):
     @property
     def datasets(self) -> list[str]:
         """Those of the paper in its order, then others by name."""
-        order = {name_here(name, data): place for place, name in enumerate(paper_sets()) for data in ("d4rl", "rewind")}
+        order = {
+            name_here(name, data, newest=self.newest): place
+            for place, name in enumerate(paper_sets())
+            for data in SOURCES
+        }
         there = {run.dataset for run in self.runs}
         return sorted(there, key=lambda name: (source(name) or "z", order.get(name, 0), name))
 
@@ -65,4 +74,11 @@ class PaperResults(Results):
 
     def here(self, paper_name: str) -> str | None:
         """What a data set of the paper is called in these results."""
-        return name_here(paper_name, self.data)
+        return name_here(paper_name, self.data, newest=self.newest)
+
+
+@cache
+def _newer() -> frozenset[str]:
+    """The rebuilt sets that the first edition had not."""
+    names = {name_here(name, "rewind", newest=True) for name in paper_sets()}
+    return frozenset(name for name in names - {name_here(name, "rewind") for name in paper_sets()} if name is not None)

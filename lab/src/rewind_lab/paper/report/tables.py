@@ -33,15 +33,21 @@ OF_TOTALS = {"table_1": ("table_1_full",), "table_3": ("td3_bc", "iql")}  # wher
 
 
 def paper_tables(results: PaperResults) -> list[Block]:
-    """All of them; the long ones by data set behind a line."""
+    """All of them; the long ones by data set, and those that lack most of their runs, behind a line."""
     blocks: list[Block] = [RULE]
     for name, title in TITLES.items():
         table = paper_table(name, results)
-        if name in ("table_1_full", "td3_bc", "iql"):
+        if name in ("table_1_full", "td3_bc", "iql") or _lacking(table):
             blocks.append(Fold(title, [table]))
         else:
             blocks.append(table)
     return blocks
+
+
+def _lacking(table: Table) -> bool:
+    """Whether most of its cells wait for runs."""
+    kinds = [cell.kind for line in table.lines for cell in line.cells]
+    return 2 * kinds.count("missing") > len(kinds)
 
 
 def paper_table(name: str, results: PaperResults) -> Table:

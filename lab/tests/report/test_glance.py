@@ -1,0 +1,92 @@
+"""The page's first screen: all data sets at a glance, and a sentence for each main claim."""
+
+from pathlib import Path
+
+import pytest
+from rewind_lab.paper.index import read_index
+
+from rewind.report.runs import runs_of
+from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
+from rewind_lab.paper.report.claims import judge
+from rewind_lab.paper.report.controls import progress
+from rewind_lab.paper.report.glance import glance_panels, sentences
+from rewind_lab.paper.report.report import ORDER, _facts, _judged_sections, _with_a_story_first
+from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.results import read_rows
+
+from .synthetic import as_claimed, rows
+
+RESULTS = Path(__file__).parents[2] / "results" / "evidence"
+
+
+def gained(spec):
+    """TR gains 15 points; every method is at the floor on umaze."""
+    return -28.0 if spec.dataset.endswith("antmaze-umaze-v1") else as_claimed(spec)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """The evidence as if TR gained 15 points on AntMaze; and a first edition in which it lost."""
+    mazes = {"tables": ("uniform", "a_mazes"), "datasets": ["antmaze-v1"], "algorithms": ["td3_bc"]}
+    evidence = rows(gained, definitions=EVIDENCE, **mazes)
+    first = rows(lambda spec: -as_claimed(spec), tables=("2", "fixed_beta"), datasets=["antmaze"])
+    return PaperResults(runs_of(evidence), "rewind"), PaperResults(runs_of(first), "rewind")
+
+
+def test_the_evidence_is_on_the_newest_sets_and_the_first_edition_on_v0(found):
+    evidence, first = found
+    assert evidence.newest and evidence.here("antmaze-umaze-v0") == "rewind/antmaze-umaze-v1"
+    assert evidence.here("pen-cloned-v1") == "rewind/pen-cloned-v0"
+    assert not first.newest and first.here("antmaze-umaze-v0") == "rewind/antmaze-umaze-v0"
+
+
+def test_the_figure_has_ours_the_papers_and_the_first_editions_difference(found):
+    tr, weighted, _ = glance_panels(*found)
+    bars = {bar.name: bar for bar in tr.rows}
+    assert len(bars) == 23  # every data set of the paper, with runs or without
+    play = bars["antmaze-medium-play"]
+    assert play.ours == pytest.approx(15, abs=2) and play.low < play.ours < play.high
+    assert play.paper == pytest.approx(8.64, abs=0.1) and play.earlier == pytest.approx(-15, abs=2)
+    assert bars["hopper-medium"].ours is None and bars["hopper-medium"].kind == "missing"
+    assert {bar.name: bar.ours for bar in weighted.rows}["antmaze-medium-play"] == pytest.approx(20, abs=3)
+
+
+def test_a_set_at_the_floor_is_shown_as_one():
+    flat = rows(lambda spec: -29.0, noise=0.3, definitions=EVIDENCE, tables=("a_mazes",), algorithms=["td3_bc"])
+    bar = next(bar for bar in glance_panels(PaperResults(runs_of(flat)), None)[0].rows if bar.ours is not None)
+    assert bar.limit == "floor"
+
+
+def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(found):
+    evidence, first = found
+    told = sentences(judge(evidence, None), first)
+    assert "helps on sparse rewards (TD3+BC): holds, +15" in told[0] and "on 3 data sets" in told[0]
+    assert "not enough data yet (0 of 3 data sets have runs of both)" in told[1]
+    assert "no setting is chosen" in told[-1]
+    few = PaperResults(runs_of(rows(gained, definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])))
+    told = sentences(judge(few, None), first)
+    assert "not enough data yet" in told[0] and "first edition −14" in told[0] and "no evidence" in told[0]
+
+
+def test_the_page_begins_with_the_figure_and_counts_the_first_edition_apart(found):
+    evidence, first = found
+    section = _judged_sections(evidence, (), first)[0]
+    assert section.name == ORDER[0] == "glance" and isinstance(section.blocks[2], list)
+    counts = dict(_facts(evidence, first))
+    assert counts["Runs of the first edition"] == f"{len(first.every):,}" and "of" in counts["Runs of the evidence"]
+    assert ORDER.index("claims") < ORDER.index("first")
+
+
+def test_curves_open_on_the_set_whose_methods_end_farthest_apart():
+    line = lambda end: {"y": [0.0, end]}  # noqa: E731
+    charts = {"dull": {"td3_bc": [line(50), line(51)]}, "story": {"td3_bc": [line(10), line(60)]}}
+    assert list(_with_a_story_first(charts)) == ["story", "dull"]
+    assert _with_a_story_first({}) == {}
+
+
+def test_the_pages_counts_are_those_of_status():
+    """Which counts the wanted runs that the index has."""
+    pytest.importorskip("pyarrow")
+    _, done, wanted = progress(PaperResults(runs_of(read_rows(RESULTS)), "rewind"))
+    runs, index = in_order(load_definitions(EVIDENCE).wanted(RunChoice(data="rewind"))), read_index(RESULTS)
+    assert (done, wanted) == (sum(spec.run in index.runs for spec in runs), len(runs))

@@ -1,0 +1,47 @@
+"""Any data set as a folder of `.npy` files, for data that does not fit into memory."""
+
+import os
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from rewind.arrays import Array, mapped
+from rewind.data.folder import save_folder, write_array
+from rewind.data.load import load, read_hdf5
+from rewind.errors import UsageError
+
+
+def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> None:
+    """Write a data set as a folder whose rows `load` leaves on the disk.
+
+    An HDF5 file is converted piece by piece, whatever its size; anything else is loaded first.
+
+    options: of `load`
+    """
+    folder = Path(folder).expanduser()
+    if folder.exists():
+        raise UsageError(f"{folder} exists already; choose another folder, or remove it")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    given = {name: value for name, value in options.items() if value is not None}
+    is_file = isinstance(dataset, (str, os.PathLike)) and Path(dataset).expanduser().is_file()
+    if not is_file or Path(dataset).suffix.lower() not in (".hdf5", ".h5"):
+        save_folder(load(dataset, **given), folder)
+        return
+    if "keys" in given:
+        raise UsageError("keys makes no sense for this kind of data: leave it out")
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+        save_folder(read_hdf5(dataset, column=partial(_on_disk, Path(temporary)), **given), folder)
+
+
+def _on_disk(temporary: Path, source: Any) -> Array:
+    """A column of an HDF5 file as an array that is not in memory: where it is, or copied to a file of its own."""
+    floats = source.dtype.kind == "f"
+    if source.chunks is None and (not floats or source.dtype == np.float32):
+        return np.asarray(mapped(source))
+    file = temporary / f"{source.name.strip('/').replace('/', '.')}.npy"
+    write_array(file, source, np.float32 if floats else source.dtype)
+    array: Array = np.load(file, mmap_mode="r")
+    return array

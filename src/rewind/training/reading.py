@@ -1,0 +1,74 @@
+"""Data on the disk: the rows of the next block are read by threads while the device works on this one.
+
+    device     | block k                         | block k + 1 ...
+    threads    |  rows of block k + 1 -> table   |  rows of block k + 2 -> table
+    host       |  plan k + 1                     |  plan k + 2
+
+A block gets a table of its own, with the rows it plays instead of all rows. Its plans then name places in that table.
+Rows are read in the order of the file: a backward sweep reads its trajectory in one piece.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from rewind.agents.agent import Agent
+from rewind.arrays import Array, on_disk
+from rewind.training.device_table import Source, end_column, fill_rows, table_width
+from rewind.training.planner import Planned
+
+LARGEST = 1 << 28  # bytes of a table
+READERS = 8  # threads: more than cores, as they wait for the disk
+PIECE = 4_096  # rows that a thread reads at a time
+
+
+def is_on_disk(sources: Sequence[Source]) -> bool:
+    return any(on_disk(source.data.observations) or on_disk(source.data.actions) for source in sources)
+
+
+class BlockReader:
+    """Makes the tables of blocks.
+
+    sources: of each run
+    agent: of all runs: it says how many rows after a planned one it looks at
+    """
+
+    def __init__(self, sources: Sequence[Source], agent: Agent[Any], batch_size: int) -> None:
+        self._firsts = np.array([source.first for source in sources])[:, None, None]
+        self._sources = sorted({source.first: source for source in sources}.values(), key=lambda source: source.first)
+        self._ends = [end_column(source.data) for source in self._sources]
+        self._span = max(agent.window, 2 if agent.next_actions else 1)
+        self._width = table_width(self._sources[0].data)
+        self._rows_per_step = len(sources) * batch_size * self._span
+        self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
+
+    def most_steps(self, period: int) -> int:
+        """The longest block whose table is not too large: a multiple of the agent's period."""
+        return max(1, LARGEST // (4 * self._width * self._rows_per_step * period)) * period
+
+    def start(self, planned: Planned) -> None:
+        """Begin to read the rows of a block, and put the places of its rows into `planned.places`."""
+        rows = planned.indices + self._firsts  # numbered over all sources
+        wanted = rows if self._span == 1 else rows[..., None] + np.arange(self._span)
+        chosen, places = np.unique(wanted, return_inverse=True)
+        places = places.reshape(wanted.shape)
+        planned.places = np.ascontiguousarray(places if self._span == 1 else places[..., 0], np.int32)
+        most = planned.indices.shape[1] * self._rows_per_step
+        if planned.table is None:
+            planned.table = np.zeros((most, self._width), np.float32)  # what nobody fills must be finite
+        planned.reading = self._read(chosen, planned.table)
+
+    def _read(self, chosen: Array, table: Array) -> list[Future[None]]:
+        reading = []
+        for source, ends in zip(self._sources, self._ends, strict=True):
+            begin, end = np.searchsorted(chosen, (source.first, source.first + source.data.rows))
+            for at in range(begin, end, PIECE):
+                piece = slice(at, min(at + PIECE, end))
+                rows = chosen[piece] - source.first
+                reading.append(self._pool.submit(fill_rows, table[piece], rows, source, ends))
+        return reading
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)

@@ -1,0 +1,87 @@
+"""Data that stays on the disk: read in place, or ahead of its use."""
+
+import numpy as np
+import pytest
+
+from rewind import DataError, TrajectoryReplay, UniformReplay, UsageError, load
+from rewind.arrays import named_parts, on_disk
+from rewind.data import convert, from_d4rl, save_hdf5
+from rewind.data.folder import save_folder
+from rewind.memory import ReadAhead
+from tests.data.logs import flat_log
+from tests.kinds import KINDS, data_of
+from tests.memory.test_kinds import assert_batches
+from tests.memory.test_online import KINDS as MEMORIES
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
+def test_batches_read_ahead_are_those_of_sample(kind, memory, tmp_path):
+    data = data_of(kind, np.array([5, 1, 9, 3, 4, 7]))
+    save_folder(data, tmp_path / "data")
+    found = load(tmp_path / "data")
+    assert found.digest == data.digest and all(map(on_disk, named_parts("", found.observations).values()))
+    one, other = memory(seed=0), memory(seed=0)
+    one.load_offline_dataset(data)
+    other.load_offline_dataset(found)
+    ahead = ReadAhead(other, 3, steps=4)
+    for batch, _ in zip(ahead, range(20), strict=False):
+        expected = one.sample(3)
+        assert_batches(batch, expected)
+        assert np.array_equal(ahead.plan.indices[0], expected.indices)
+    ahead.close()
+
+
+def test_ranks_follow_feedback_that_names_its_plan():
+    memory = TrajectoryReplay("lower_mean_unc", seed=0)
+    memory.load_offline_dataset(data_of("discrete"))
+    ahead = ReadAhead(memory, 2, steps=3)
+    for batch, _ in zip(ahead, range(30), strict=False):
+        memory.update_uncertainty(np.abs(batch.rewards), ahead.plan)
+    assert len(np.unique(memory.probabilities())) > 1
+
+
+def test_an_hdf5_file_becomes_a_folder_without_being_in_memory(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    log = flat_log([3, 4, 5], [True, False, True])
+    log["observations"] = log["observations"].astype(np.float64)  # compressed doubles, in pieces
+    with h5py.File(tmp_path / "log.hdf5", "w") as file:
+        for key, value in log.items():
+            file.create_dataset(key, data=value, chunks=(2, *value.shape[1:]), compression="gzip")
+    convert(tmp_path / "log.hdf5", tmp_path / "folder")
+    assert load(tmp_path / "folder").digest == from_d4rl(log).digest
+    save_hdf5(from_d4rl(log), tmp_path / "own.hdf5")
+    convert(tmp_path / "own.hdf5", tmp_path / "again")
+    assert load(tmp_path / "again").digest == from_d4rl(log).digest
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "folder", "log.hdf5", "own.hdf5"]
+    with pytest.raises(UsageError, match="exists already; choose another folder"):
+        convert(tmp_path / "own.hdf5", tmp_path / "again")
+    with h5py.File(tmp_path / "own.hdf5") as file:
+        data = load({key: file[key] for key in ("observations", "actions", "rewards", "terminals", "timeouts")})
+    assert on_disk(data.observations) and np.array_equal(data.observations, from_d4rl(log).observations)
+
+
+def test_a_damaged_folder_is_one_line_that_names_it(tmp_path):
+    save_folder(data_of("dict"), tmp_path / "data")
+    whole = (tmp_path / "data" / "actions.npy").read_bytes()
+    (tmp_path / "data" / "actions.npy").write_bytes(whole[:-3])
+    with pytest.raises(DataError, match=r"data: actions\.npy is not a readable \.npy file"):
+        load(tmp_path / "data")
+    (tmp_path / "data" / "actions.npy").unlink()
+    with pytest.raises(DataError, match=r"data: missing actions\.npy"):
+        load(tmp_path / "data")
+    (tmp_path / "data" / "rewind.json").write_text("{")
+    with pytest.raises(DataError, match="data: its header is damaged"):
+        load(tmp_path / "data")
+    unsafe = data_of("image")
+    inside = {"../out": unsafe.observations}, {"../out": unsafe.final_observations}
+    bad = type(unsafe)(
+        inside[0], unsafe.actions, unsafe.rewards, unsafe.lengths, unsafe.terminated, inside[1], unsafe.final_known
+    )
+    with pytest.raises(DataError, match="cannot be the name of a file"):
+        save_folder(bad, tmp_path / "bad")
+    memory = UniformReplay(seed=0)
+    memory.load_offline_dataset(unsafe)
+    with pytest.raises(UsageError, match="expected at least 1"):
+        ReadAhead(memory, 4, steps=0)
