@@ -264,3 +264,13 @@ def test_a_flag_that_is_no_flag_is_never_true(bad, field):
         from_episodes([{"observations": [[1.0]], "actions": [0], "rewards": [0], "terminated": bad}])
     with pytest.raises(DataError, match=r"truncated"):
         from_steps([([1.0], 0, 0.0, [2.0], False, bad)])
+
+
+def test_keys_that_nothing_uses_are_named_in_the_notes(tmp_path):
+    extra = {"costs": np.ones(7), "log_prob": np.ones(7)}
+    data = from_d4rl(flat_log([3, 4], [True, False]) | extra)
+    assert data.notes["not_used"] == ["costs", "log_prob"]
+    np.savez(tmp_path / "x.npz", **flat_log([3, 4], [True, False]), **extra)
+    assert load(tmp_path / "x.npz").notes["not_used"] == ["costs", "log_prob"]
+    episodes = [{**episode, "infos": {}} for episode in data.episodes()]
+    assert load(episodes).notes["not_used"] == ["infos"]

@@ -201,7 +201,11 @@ def test_options_that_make_no_sense_are_refused(tmp_path):
 def test_a_missing_library_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "h5py", None)
     monkeypatch.setitem(sys.modules, "minari", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "x.hdf5").touch()
+    (tmp_path / "x.csv").touch()
+    with pytest.raises(MissingExtra, match=r"\[table\]"):
+        load(tmp_path / "x.csv")
     with pytest.raises(MissingExtra, match=r"\[hdf5\]"):
         load(tmp_path / "x.hdf5")
     with pytest.raises(MissingExtra, match=r"\[minari\]"):
@@ -446,8 +450,8 @@ def test_a_memory_loads_files_directly(tmp_path):
 
 
 def test_the_recipe_of_the_docs_reads_rlds_steps_without_the_invalid_last_action():
-    page = (Path(__file__).parents[2] / "docs/data.md").read_text(encoding="utf-8")
-    recipe = page.partition("### RLDS")[2].partition("```python\n")[2].partition("```")[0]
+    page = (Path(__file__).parents[2] / "docs/data/rlds.md").read_text(encoding="utf-8")
+    recipe = page.partition("```python\n")[2].partition("```")[0]
 
     def steps(length, terminal):
         for at in range(length + 1):

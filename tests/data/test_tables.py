@@ -159,6 +159,8 @@ def test_one_column_of_whole_numbers_is_a_discrete_action(tmp_path):
     data = load(write(path, columns), **named)
     assert data.actions.dtype == np.int64 and data.actions[:4].tolist() == [0, 1, 2, 0]
     assert load(path, **named, discrete=False).actions.shape == (80_000, 1)
+    columns["t"] = pa.array([*map(str, columns["t"][:-1]), "39999.5"])
+    assert load(write(path, columns), **named).actions.dtype == np.int64
     columns["u"] = columns["u"].astype(float)
     columns["u"][-1] = 0.5  # far behind the piece that the kinds of columns are taken from
     data = load(write(path, columns), **named)

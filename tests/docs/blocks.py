@@ -18,9 +18,10 @@ from textwrap import dedent
 import numpy as np
 
 from rewind import Policy
+from rewind.guard import support_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MADE = ("docs/notebooks/", "docs/changelog.md", "docs/contributing.md")  # by lab/tools/site_pages.py
 BLOCK = re.compile(r"(?:^ *<!-- ([^>]*?) -->\n)?^( *)```(python|sh)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
 MOST_STEPS = 20
@@ -130,4 +131,6 @@ def write_logs(folder: Path) -> None:
 def write_policy(folder: Path) -> None:
     """A policy of three observations and two actions."""
     folder.mkdir(parents=True)
-    Policy([np.zeros((3, 2))], [np.zeros(2)], mean=np.zeros(3), scale=np.ones(3)).save(folder)
+    layers, data = ([np.zeros((3, 2))], [np.zeros(2)]), log()
+    support = support_of(data["observations"], data["actions"])
+    Policy(*layers, mean=np.zeros(3), scale=np.ones(3), support=support).save(folder)

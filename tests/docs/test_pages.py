@@ -11,6 +11,7 @@ GENERATED = re.compile(r"<!-- (report: \w+|chaos|house|[\w ]+: generated) -->.*?
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 # Written by commands, or made of docstrings
 NOT_COUNTED = ("reference/", "data_cards/", "tables.md", "scores_v1.md", "rebuilt_scores.md")
+MADE = ("notebooks/", "changelog.md", "contributing.md")  # by lab/tools/site_pages.py
 MOST_WORDS, MOST_WORDS_OF_README = 15_000, 600
 
 
@@ -52,3 +53,6 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     named = [str(page.relative_to(ROOT / "docs")) for page in pages() if ROOT / "docs" in page.parents]
     assert [name for name in named if name not in navigation and not name.startswith("data_cards/")] == []
+    inside = re.findall(r": ([\w/]+\.md)$", navigation, flags=re.MULTILINE)
+    assert len(inside) > 30
+    assert [name for name in inside if not name.startswith(MADE) and not (ROOT / "docs" / name).exists()] == []

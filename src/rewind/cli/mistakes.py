@@ -8,7 +8,7 @@ from dataclasses import MISSING
 from rewind.cli.options import Option
 from rewind.errors import UsageError
 
-RENAMED = {"--priority-alpha": "--rank-exponent"}  # options of the first edition
+RENAMED = {"--priority-alpha": "--rank-exponent"}  # of the first edition; the hint goes after 2027-12-31
 
 
 def check_options(path: str, options: Sequence[Option], arguments: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ SUFFIXES = (".csv", ".tsv", *PARQUET)
 
 
 class WrongType(Exception):
-    """A column whose first piece had whole numbers only has others too."""
+    """A file cannot be read with a column, this one, as whole numbers, which its first piece has only."""
 
 
 class TableFiles:
@@ -94,14 +94,13 @@ class TableFiles:
         for path in self.paths:
             self.counts.append(0)
             try:
-                for piece in (
-                    self._parquet_pieces(path, columns) if _is_parquet(path) else self._csv_pieces(path, columns)
-                ):
+                read = self._parquet_pieces if _is_parquet(path) else self._csv_pieces
+                for piece in read(path, columns):
                     self.counts[-1] += piece.num_rows
                     yield piece
             except self.arrow.ArrowException as error:
-                if not _is_parquet(path) and self.whole & set(_maybe_whole(columns)):
-                    raise WrongType from error
+                if not _is_parquet(path) and (whole := [n for n in _maybe_whole(columns) if n in self.whole]):
+                    raise WrongType(whole[0]) from error  # the time first: actions stay discrete if they can
                 raise self._broken_line(path, columns) or self._unreadable(path, error) from error
             except OSError as error:
                 raise self._unreadable(path, error) from error
@@ -125,7 +124,8 @@ class TableFiles:
 
     def is_whole(self, piece: Any, name: str) -> bool:
         """Whether this column has whole numbers, one in each row."""
-        return bool(self.arrow.types.is_integer(piece.schema.field(name).type))
+        kind, types = piece.schema.field(name).type, self.arrow.types
+        return bool(types.is_integer(kind.value_type if types.is_list(kind) else kind))
 
     def numbers(self, piece: Any, name: str, begin: int) -> Array:
         """(rows, ...) a column of numbers or of lists of equal lengths; missing values are NaN."""

@@ -30,7 +30,7 @@ GAP, IRREGULAR = 1.5, 0.1
 
 
 @dataclass
-class Rows:
+class TableRows:
     """The columns of a table, each (rows, ...), in the order of the file.
 
     episode: numbers of episodes, in the order of their first rows
@@ -60,7 +60,7 @@ class Rows:
                 setattr(self, name, column[rows])
 
 
-def assemble(rows: Rows, columns: ColumnMap, place: Callable[[int], str], name: str | None) -> Trajectories:
+def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], name: str | None) -> Trajectories:
     """The trajectories of a table. place: where a row of the file stands, for errors"""
 
     def where(row: int) -> str:
@@ -104,7 +104,7 @@ def _rule(columns: ColumnMap) -> str:
     return f"no episode column: {' and '.join(parts)}"
 
 
-def _sort(rows: Rows, notes: dict[str, Any]) -> None:
+def _sort(rows: TableRows, notes: dict[str, Any]) -> None:
     if rows.episode is None:
         return
     changes = rows.episode[1:] != rows.episode[:-1]
@@ -118,7 +118,7 @@ def _sort(rows: Rows, notes: dict[str, Any]) -> None:
     rows.take(order)
 
 
-def _drop_duplicates(rows: Rows, notes: dict[str, Any], where: Callable[[int], str]) -> None:
+def _drop_duplicates(rows: TableRows, notes: dict[str, Any], where: Callable[[int], str]) -> None:
     if rows.episode is None or rows.time is None:
         return
     again = (rows.episode[1:] == rows.episode[:-1]) & (rows.time[1:] == rows.time[:-1])
@@ -149,7 +149,7 @@ def _drop_duplicates(rows: Rows, notes: dict[str, Any], where: Callable[[int], s
     rows.take(np.flatnonzero(keep))
 
 
-def _ends(rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
+def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
     """(rows,) where trajectories end."""
     ends = np.zeros(len(rows.rewards), bool)
     if rows.truncated is not None:
@@ -194,7 +194,7 @@ def _cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> None:
         notes["gaps"] = f"cut at {found:,} gaps in time"
 
 
-def _final_rows(rows: Rows, ends: Array, columns: ColumnMap, where: Callable[[int], str]) -> Array:
+def _final_rows(rows: TableRows, ends: Array, columns: ColumnMap, where: Callable[[int], str]) -> Array:
     """The rows that only hold the final observation of a trajectory."""
     unfinished = np.unique(rows.unfinished)
     if not unfinished.size:
@@ -216,7 +216,9 @@ def _final_rows(rows: Rows, ends: Array, columns: ColumnMap, where: Callable[[in
     return unfinished
 
 
-def _pop_finals(rows: Rows, ends: Array, finals: Array, notes: dict[str, Any]) -> tuple[Array, tuple[Array, Array]]:
+def _pop_finals(
+    rows: TableRows, ends: Array, finals: Array, notes: dict[str, Any]
+) -> tuple[Array, tuple[Array, Array]]:
     """Take out final rows: the ends without them, and (the rows before them, their observations)."""
     observations = rows.observations[finals]
     if not finals.size:
@@ -232,7 +234,7 @@ def _pop_finals(rows: Rows, ends: Array, finals: Array, notes: dict[str, Any]) -
     return ends[kept], (before - np.arange(len(finals)), observations)
 
 
-def _split_dones(terminals: Array, lengths: Array, rows: Rows, columns: ColumnMap, notes: dict[str, Any]) -> None:
+def _split_dones(terminals: Array, lengths: Array, rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> None:
     """Dones that are time-outs, by their own column or by the time limit, are no terminals any more, in place."""
     last = np.cumsum(lengths) - 1
     only_done = (columns.terminal or "").lower() in DONES
@@ -249,7 +251,7 @@ def _split_dones(terminals: Array, lengths: Array, rows: Rows, columns: ColumnMa
         notes["dones"] = f"{len(cut):,} at step {limit:,} are time-outs (horizon {limit}; with horizon 0: terminals)"
 
 
-def _final_observations(rows: Rows, last: Array, finals: tuple[Array, Array]) -> tuple[Array, Array]:
+def _final_observations(rows: TableRows, last: Array, finals: tuple[Array, Array]) -> tuple[Array, Array]:
     """The observations after the last rows, and whether they are known."""
     observations, known = rows.observations[last], np.zeros(len(last), bool)
     if rows.next_observations is not None:

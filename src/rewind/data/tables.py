@@ -14,7 +14,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.columns import ColumnMap, column_map, resolve
 from rewind.data.table_files import EMPTY, TableFiles, WrongType
-from rewind.data.table_rows import MISSING, Rows, assemble
+from rewind.data.table_rows import MISSING, TableRows, assemble
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, naming, one_line, warn
 
@@ -48,7 +48,7 @@ def load_table(
         raise DataError(f"{path} is not a readable table (cut or damaged): {one_line(error)}") from error
 
 
-def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
+def to_trajectories(rows: TableRows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
     """The trajectories of the rows of a table."""
     data = assemble(rows, columns, files.place, name)
     data.notes["columns"] = columns.record()
@@ -57,14 +57,13 @@ def to_trajectories(rows: Rows, files: TableFiles, columns: ColumnMap, name: str
     return data
 
 
-def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[Rows, list[Any]]:
-    """The rows of files that together are one table, and the names of the episodes in `Rows.episode`."""
-    try:
-        return _Filling(files, columns).rows()
-    except WrongType:
-        # The first piece of a file had whole numbers only: read all as fractions.
-        files.whole.clear()
-        return _Filling(files, columns).rows()
+def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[TableRows, list[Any]]:
+    """The rows of files that together are one table, and the names of the episodes in `TableRows.episode`."""
+    while True:
+        try:
+            return _Filling(files, columns).rows()
+        except WrongType as error:  # read again, without taking that column for whole numbers
+            files.whole.discard(str(error))
 
 
 def _short(value: Any) -> str:
@@ -82,7 +81,7 @@ class _Filling:
         self.unfinished: list[Array] = []  # rows with a missing action or reward
         self.begin = 0
 
-    def rows(self) -> tuple[Rows, list[Any]]:
+    def rows(self) -> tuple[TableRows, list[Any]]:
         for piece in self.files.pieces(self.columns):
             self._fill(piece)
             self.begin += piece.num_rows
@@ -90,7 +89,7 @@ class _Filling:
             raise DataError("the table has no rows: expected at least one step")
         arrays = {role: array[: self.begin] for role, array in self.arrays.items()}
         unfinished = np.concatenate(self.unfinished) if self.unfinished else np.empty(0, np.int64)
-        return Rows(**arrays, unfinished=unfinished), list(self.codes)
+        return TableRows(**arrays, unfinished=unfinished), list(self.codes)
 
     def _fill(self, piece: Any) -> None:
         columns = self.columns
@@ -112,9 +111,10 @@ class _Filling:
         if role not in self.arrays:
             self.arrays[role] = np.empty((self.files.most_rows, *values.shape[1:]), values.dtype)
         target = self.arrays[role]
-        if values.shape[1:] != target.shape[1:]:
+        if (values.shape[1:], values.dtype.kind) != (target.shape[1:], target.dtype.kind):
             raise DataError(
-                f"{self.files.place(rows.start)}: {role} have shape {values.shape[1:]}, those before {target.shape[1:]}"
+                f"{self.files.place(rows.start)}: {role} are {values.dtype}{values.shape[1:]}, those before "
+                f"{target.dtype}{target.shape[1:]}"
             )
         target[rows] = values
 
@@ -181,7 +181,7 @@ class _Filling:
         table = np.zeros(len(values) + 1, np.int8)  # a missing value has the code -1: False
         for code, value in enumerate(values):
             text = str(value).strip().lower()
-            table[code] = 1 if text in TRUE else 0 if text in FALSE or value in EMPTY else 2
+            table[code] = 1 if text in TRUE else 0 if text in FALSE or str(value) in EMPTY else 2
         flags = table[codes]
         if (flags == 2).any():
             row = int(np.argmax(flags == 2))
@@ -194,7 +194,7 @@ class _Filling:
     def _labels(self, piece: Any, name: str) -> Array:
         """The number of each row's episode."""
         codes, values = self.files.encoded(piece, name)
-        empty = [code for code, value in enumerate(values) if value in EMPTY]
+        empty = [code for code, value in enumerate(values) if str(value) in EMPTY]
         missing = (codes < 0) | np.isin(codes, empty) if empty else codes < 0
         if missing.any():
             place = self.files.place(self.begin + int(np.argmax(missing)))

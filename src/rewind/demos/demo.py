@@ -17,7 +17,7 @@ from rewind.evaluation.results import Variant, interval, scores, variants
 from rewind.evaluation.scoring import Scorer, say_scores
 from rewind.files import write_json
 from rewind.rebuilt.point import wander
-from rewind.report.figures import BLUE, GREEN, GREY, INK, RED, headed, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, RED, TITLE, headed, new_figure, save, styled
 from rewind.report.maze_plot import draw_goals, draw_maze, draw_paths
 from rewind.table import table
 from rewind.training import Sampler, Trained, View, make_runs, train
@@ -47,7 +47,7 @@ WAYS = {
     WEIGHTED: Way("tr", 0.5),
     WINDOW: Way("baseline", 0.5, 8),
 }
-POINTS = 16  # evaluations during training: with the usual steps one every 1,000, so that all blocks are of one length
+POINTS = 20  # evaluations during training: with the usual steps one every 1,000, so that all blocks are of one length
 COLOURS = (GREY, BLUE, GREEN, RED)
 Paths = Mapping[str, Sequence[tuple[Array, bool]]]  # (steps, 2) and whether it ended at the goal, one per run
 
@@ -112,7 +112,7 @@ def cost_table(compared: Sequence[Variant], costs: Mapping[str, Cost]) -> str:
                 "at the end, %": f"{row['score']:.1f}" + (f" [{bounds[0]:.1f}, {bounds[1]:.1f}]" if bounds else ""),
                 "during training, %": f"{_means(variant).mean():.1f}",
                 "time": f"{costs[variant.name].seconds:.0f} s",
-                "time of an update": f"{costs[variant.name].update / costs[UNIFORM].update:.2f} x uniform",
+                "processor time of an update": f"{costs[variant.name].update / costs[UNIFORM].update:.2f} x uniform",
             }
         )
     return table(rows)
@@ -125,10 +125,10 @@ def message(compared: Sequence[Variant], costs: Mapping[str, Cost]) -> str:
     return (
         "What backward order buys: each step is learned just after its successor, so the target of the successor\n"
         "is known and can be carried over. The weighted target looks many steps ahead, yet an update takes\n"
-        f"{price[WEIGHTED]:.2f} times as long as with uniform sampling. Uniform sampling has no successor at hand: it\n"
-        f"recomputes the same target over {WAYS[WINDOW].window} rows, which takes {price[WINDOW]:.2f} times as long. "
-        f"Reached during training:\n{means[WEIGHTED]:.1f}% carried, {means[WINDOW]:.1f}% recomputed, "
-        f"{means[UNIFORM]:.1f}% with uniform sampling alone, {means[TR]:.1f}% with TR alone."
+        f"{price[WEIGHTED]:.2f} times the processor time of uniform sampling. Uniform sampling has no successor at\n"
+        f"hand: it recomputes the same target over {WAYS[WINDOW].window} rows, which takes {price[WINDOW]:.2f} times "
+        f"as much.\nGoals reached during training: {means[WEIGHTED]:.1f}% carried, {means[WINDOW]:.1f}% recomputed; "
+        f"one-step targets: {means[UNIFORM]:.1f}%\nwith uniform sampling, {means[TR]:.1f}% with TR."
     )
 
 
@@ -224,7 +224,7 @@ def curves_figure(compared: Sequence[Variant], prices: Mapping[str, float]) -> A
         steps = np.concatenate([[0], curves[0].steps])
         values = np.stack([np.concatenate([[0.0], curve.values]) for curve in curves])  # (seeds, evaluations)
         bounds = np.array([interval(column) or (column[0], column[0]) for column in values.T])
-        axes.fill_between(steps, bounds[:, 0], bounds[:, 1], color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(steps, bounds[:, 0], bounds[:, 1], color=colour, alpha=0.12, linewidth=0)
         axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.6, label=variant.name)
     axes.set(xlim=(0, None), ylim=(-2, 102), xlabel="updates", ylabel="episodes that reach the goal, %")
     axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -242,7 +242,7 @@ def _draw_prices(axes: Any, prices: Mapping[str, float]) -> None:
         axes.text(0, place - 0.32, name, va="bottom", color=INK)
         axes.text(price, place, f" {price:.1f} x", va="center", fontweight="bold", color=INK)
     axes.set(xlim=(0, 1.25 * max(prices.values())), ylim=(len(prices) - 0.6, -0.75), yticks=[])
-    axes.set_xlabel("time of an update, uniform = 1")
+    axes.set_xlabel("processor time of an update, uniform = 1")
     axes.spines["left"].set_visible(False)
     headed(axes, "What it costs", "")
     axes.grid(axis="y", visible=False)
@@ -261,8 +261,8 @@ def paths_figure(paths: Paths, name: str) -> Any:
         draw_goals(axes, maze.centres(maze.goals, 1.0), 0.5)
         for reached, colour in ((False, RED), (True, INK)):
             draw_paths(axes, [path for path, ended in episodes if ended is reached], colour)
-        axes.set_title(title, loc="left", fontweight="bold", fontsize=12, color=COLOURS[place])
+        axes.set_title(title, loc="left", fontweight="bold", fontsize=TITLE, color=COLOURS[place])
         successes = sum(ended for _, ended in episodes)
-        axes.set_title(f"{successes} of {len(episodes)} seeds arrive", loc="right", fontsize=9.5, color=GREY)
+        axes.set_title(f"{successes} of {len(episodes)} seeds arrive", loc="right", fontsize=NOTE, color=GREY)
     figure.tight_layout()
     return figure

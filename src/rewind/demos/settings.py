@@ -22,7 +22,7 @@ class DemoSettings:
     """Standard deviation of the noise added to the behaviour's pushes, which go up to 1."""
     seeds: int = 5
     """Runs of each way to replay, trained together."""
-    steps: int = 16_000
+    steps: int = 20_000
     """Updates of each run."""
     batch_size: Rare[int] = 64
     """Transitions per update."""

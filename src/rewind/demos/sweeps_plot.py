@@ -9,13 +9,13 @@ from rewind.arrays import Array
 from rewind.data import Trajectories, from_episodes
 from rewind.errors import require
 from rewind.memory import Plan, TrajectoryReplay
-from rewind.report.figures import BLUE, GREEN, GREY, INK, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PINK, RED, TEXT, TITLE, VIOLET, new_figure, save, styled
 
 # Rewards of the trajectories A to E, with different lengths and returns.
 REWARDS = ((0, 0, 1, 0, 3), (0, 1, 0), (0, 0, 2, 4), (1, 0, 1, 0, 0, 0), (0, 3))
 NAMES = "ABCDE"
-PALE = "#C9CED6"  # a step that has not learned of the reward
-COLOURS = (BLUE, "#C77700", GREEN, "#B5568D", "#6A5AB8")
+COLOURS = (BLUE, RED, GREEN, PINK, VIOLET)
+UNLEARNED = "#C9CED6"  # a step that has not learned of the reward
 INCHES = 0.62  # side of a cell; all other lengths are in cells, and y points down
 LEFT = 1.9  # x of the first cell, after the names of the rows
 ROW = 1.24  # distance between two trajectories, with space for an arrow
@@ -53,11 +53,11 @@ def sweeps_figure(data: Trajectories, plan: Plan, priority: str) -> Any:
 
 
 def _draw_logged(axes: Any, data: Trajectories) -> None:
-    axes.text(0.2, 0.6, "Logged trajectories", fontweight="bold", fontsize=13, va="center")
+    axes.text(0.2, 0.6, "Logged trajectories", fontweight="bold", fontsize=TITLE, va="center")
     for number, length in enumerate(data.lengths):
         y, colour = 1.3 + ROW * number, COLOURS[number]
         axes.text(0.2, y + 0.28, NAMES[number], color=colour, va="center", fontweight="bold", fontsize=15)
-        axes.text(0.2, y + 0.74, f"return {data.returns[number]:g}", color=GREY, va="center", fontsize=9)
+        axes.text(0.2, y + 0.74, f"return {data.returns[number]:g}", color=GREY, va="center", fontsize=NOTE)
         for step in range(length):
             _draw_cell(axes, LEFT + step, y, colour, f"{NAMES[number]}{step}")
         _draw_arrow(axes, LEFT + length - 0.15, LEFT + 0.1, y + 1.06, colour)
@@ -67,14 +67,14 @@ def _draw_why(axes: Any, x: float, data: Trajectories, priority: str) -> None:
     """Why backward: how far the last reward of the first trajectory gets in as many updates as it has steps."""
     length = int(data.lengths[0])
     backward = np.arange(length)[::-1]
-    axes.text(x, 0.6, "Why backward", fontweight="bold", fontsize=13, va="center")
-    notes = f"The last reward of A, after {length} updates on A:\nsteps whose value includes it"
-    axes.text(x, 1.2, notes, va="top", fontsize=10.5, linespacing=1.5)
+    axes.text(x, 0.6, "Why backward", fontweight="bold", fontsize=TITLE, va="center")
+    notes = f"Steps whose value includes A's\nlast reward, after {length} updates"
+    axes.text(x, 1.2, notes, va="top", fontsize=NOTE, linespacing=1.5)
     _draw_learned(axes, x, 2.75, "backward sweep", steps_that_know(backward, length))
-    _draw_learned(axes, x, 4.55, "uniform sampling, on average", steps_that_know(uniform_rows(length), length))
-    order = "drawn with equal probability" if priority == "uniform" else f"drawn by rank of {priority}"
+    _draw_learned(axes, x, 4.55, "uniform, on average", steps_that_know(uniform_rows(length), length))
+    order = "with equal odds" if priority == "uniform" else f"by rank of {priority}"
     axes.text(
-        x, 6.75, f"After a sweep, the slot starts another one,\n{order}", fontsize=10.5, linespacing=1.5, va="center"
+        x, 6.75, f"After a sweep the slot starts\nanother one, {order}", fontsize=NOTE, linespacing=1.5, va="center"
     )
 
 
@@ -95,18 +95,18 @@ def uniform_rows(length: int) -> Array:
 
 
 def _draw_learned(axes: Any, x: float, y: float, name: str, know: list[bool]) -> None:
-    axes.text(x, y - 0.22, f"{name}: {sum(know)} of {len(know)}", va="center", fontsize=10.5, fontweight="bold")
+    axes.text(x, y - 0.22, f"{name}: {sum(know)} of {len(know)}", va="center", fontsize=NOTE, fontweight="bold")
     for step, known in enumerate(know):
-        _draw_cell(axes, x - 0.08 + step, y, COLOURS[0] if known else PALE, f"{NAMES[0]}{step}")
+        _draw_cell(axes, x - 0.08 + step, y, COLOURS[0] if known else UNLEARNED, f"{NAMES[0]}{step}")
 
 
 def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
     steps, slots = plan.indices.shape
-    axes.text(0.2, top - 0.95, "What the memory replays", fontweight="bold", fontsize=13, va="center")
-    axes.text(0.2, top - 0.25, "update", va="center", color=GREY, fontsize=9.5)
+    axes.text(0.2, top - 0.95, "What the memory replays", fontweight="bold", fontsize=TITLE, va="center")
+    axes.text(0.2, top - 0.25, "update", va="center", color=GREY, fontsize=NOTE)
     timesteps = plan.indices - data.starts[plan.trajectories]
     for step in range(steps):
-        axes.text(LEFT + step + 0.5, top - 0.25, str(step), ha="center", va="center", color=GREY, fontsize=9.5)
+        axes.text(LEFT + step + 0.5, top - 0.25, str(step), ha="center", va="center", color=GREY, fontsize=NOTE)
         for slot in range(slots):
             number, fresh = int(plan.trajectories[step, slot]), bool(plan.fresh[step, slot])
             label = f"{NAMES[number]}{timesteps[step, slot]}"
@@ -114,10 +114,10 @@ def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:
     for slot in range(slots):
         axes.text(0.2, top + slot + 0.5, f"slot {slot}", va="center")
     _draw_batch(axes, LEFT + min(7, steps - 1), top, slots)
-    _draw_arrow(axes, 5.6, max(LEFT + steps - 0.1, 7.0), top - 0.93, GREY)
+    _draw_arrow(axes, 6.7, max(LEFT + steps - 0.1, 8.0), top - 0.93, GREY)
     _draw_cell(axes, 0.1, top + slots + 0.06, GREY, "", fresh=True)
-    axes.text(1.25, top + slots + 0.56, "fresh: a sweep starts", va="center", fontsize=10.5)
-    axes.text(4.8, top - 0.95, "time", va="center", color=GREY, fontsize=10.5)
+    axes.text(1.25, top + slots + 0.56, "fresh: a sweep starts", va="center", fontsize=NOTE)
+    axes.text(5.8, top - 0.95, "time", va="center", color=GREY, fontsize=NOTE)
 
 
 def _draw_batch(axes: Any, x: float, top: float, slots: int) -> None:
@@ -133,7 +133,7 @@ def _draw_cell(axes: Any, x: float, y: float, colour: str, label: str, fresh: bo
     patches = require("matplotlib.patches", "plot")
     style = {"boxstyle": "round,pad=0,rounding_size=0.14", "facecolor": colour, "edgecolor": INK}
     axes.add_patch(patches.FancyBboxPatch((x + 0.08, y + 0.08), 0.84, 0.84, linewidth=2.8 if fresh else 0, **style))
-    axes.text(x + 0.5, y + 0.51, label, ha="center", va="center", color="white", fontweight="bold", fontsize=11.5)
+    axes.text(x + 0.5, y + 0.51, label, ha="center", va="center", color="white", fontweight="bold", fontsize=TEXT)
 
 
 def _draw_arrow(axes: Any, start: float, end: float, y: float, colour: str) -> None:

@@ -23,7 +23,7 @@ from rewind.errors import UsageError
 from rewind.memory import PrioritizedReplay, TrajectoryReplay, UniformReplay
 from rewind.memory.replay import Replay
 from rewind.progress import progress
-from rewind.report.figures import BLUE, GREEN, GREY, INK, PINK, RED, headed, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PINK, RED, TEXT, TITLE, headed, new_figure, save, styled
 
 DISCOUNT = 0.99
 START = 0  # the state s0
@@ -194,7 +194,7 @@ def draw_trajectories(result: ToyResult) -> Any:
         axes.set_axis_off()
         axes.set(xlim=(-0.6, 8.2), ylim=(-ROW_HEIGHT - 0.3, ROW_HEIGHT + 1.2))
         oracle = result.curves[rewards]["uni_state"].oracle
-        axes.text(-0.5, ROW_HEIGHT + 0.85, f"{rewards.capitalize()} rewards", fontweight="bold", fontsize=14)
+        axes.text(-0.5, ROW_HEIGHT + 0.85, f"{rewards.capitalize()} rewards", fontweight="bold", fontsize=TITLE)
         axes.text(3.0, ROW_HEIGHT + 0.85, f"discounted, the best is worth {oracle:.2f}", color=GREY)
         for number, steps in enumerate(REWARDS[rewards]):
             _draw_trajectory(axes, number, steps)
@@ -211,12 +211,12 @@ def _draw_trajectory(axes: Any, number: int, steps: tuple[float, ...]) -> None:
         axes.annotate("", end, start, arrowprops={**arrow, "color": colour if reward else GREY})
         if reward:
             middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + 0.2)
-            axes.text(*middle, f"+{reward:g}", ha="center", va="bottom", color=colour, fontweight="bold", fontsize=13)
+            axes.text(*middle, f"+{reward:g}", ha="center", va="bottom", color=colour, fontweight="bold", fontsize=TEXT)
     for step, place in enumerate(places[1:-1], start=1):
         _draw_state(axes, *place, colour, f"s{step}" if number == 1 else "")
     _draw_state(axes, *places[-1], colour, "", end=True)
     returns = f"return {sum(steps):g}"
-    axes.text(len(steps) + 0.5, height, f"τ{number + 1}   {returns}", va="center", color=colour, fontsize=12)
+    axes.text(len(steps) + 0.5, height, f"τ{number + 1}   {returns}", va="center", color=colour, fontsize=TEXT)
 
 
 def _draw_state(axes: Any, x: float, y: float, colour: str, label: str, end: bool = False) -> None:
@@ -225,4 +225,4 @@ def _draw_state(axes: Any, x: float, y: float, colour: str, label: str, end: boo
         x, y, marker="s" if end else "o", markersize=18 if end else 24, color=colour if end else "white",
         markeredgecolor=colour, markeredgewidth=2, zorder=3,
     )  # fmt: skip
-    axes.text(x, y, label, ha="center", va="center", zorder=4, fontsize=10.5, color=INK)
+    axes.text(x, y, label, ha="center", va="center", zorder=4, fontsize=NOTE, color=INK)

@@ -10,10 +10,10 @@ from rewind.arrays import Array
 from rewind.data.trajectories import Trajectories
 from rewind.errors import UsageError, require
 from rewind.files import whole_file
+from rewind.report.figures import BLUE, INK, NOTE, ORANGE, PALE, new_figure, styled
 from rewind.report.inspection import Inspection
 
-TERMINAL, TIMEOUT = "#2a6f97", "#e09f3e"
-INK = "#333333"
+TERMINAL, TIMEOUT = BLUE, ORANGE
 KINDS = (".png", ".svg", ".pdf")
 
 
@@ -21,17 +21,21 @@ def draw(data: Trajectories, report: Inspection, path: str | os.PathLike[str]) -
     """Write the picture in the format of the file's ending."""
     if Path(path).suffix.lower() not in KINDS:
         raise UsageError(f"{os.fspath(path)}: expected a picture with the ending {', '.join(KINDS)}")
-    figure_class = require("matplotlib.figure", "plot").Figure  # no global state, no window
-    figure = figure_class(figsize=(15, 4.6), layout="constrained")
+    with styled(), whole_file(path) as temporary:
+        _figure(data, report).savefig(temporary, dpi=150)
+
+
+def _figure(data: Trajectories, report: Inspection) -> Any:
+    figure = new_figure(17, 5.2)
+    figure.set_layout_engine("constrained")
     lengths, returns, ranks = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
     histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
     histogram(returns, data.returns, data.terminated, "sum of rewards", "Returns")
     _heat_map(figure, ranks, report)
     counts = f"{report.trajectories:,} trajectories, {report.rows:,} rows"
     title = f"{report.name or 'data'}: {counts}, boundaries: {report.notes.get('boundaries', 'not recorded')}"
-    figure.suptitle(title, color=INK, fontsize=13)
-    with whole_file(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+    figure.suptitle(title)
+    return figure
 
 
 def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str) -> None:
@@ -51,8 +55,7 @@ def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str
     axes.yaxis.get_major_locator().set_params(integer=True)
     if len(edges) == 2:  # all are equal
         axes.set(xticks=[values[0]], xlim=(edges[0] - 4.0, edges[1] + 4.0))
-    axes.legend(frameon=False, fontsize=9, loc="upper left")
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="upper left")
 
 
 def short(value: float) -> str:
@@ -77,14 +80,16 @@ def _heat_map(figure: Any, axes: Any, report: Inspection) -> None:
     correlations = report.rank_correlations
     names = list(correlations)
     grid = np.array([[correlations[one][other] for other in names] for one in names], dtype=float)  # None: NaN
-    colours = require("matplotlib", "plot").colormaps["RdBu"].with_extremes(bad="#dddddd")
+    colours = require("matplotlib", "plot").colormaps["RdBu"].with_extremes(bad=PALE)
     image = axes.imshow(np.ma.masked_invalid(grid), cmap=colours, vmin=-1, vmax=1)
     for row, column in np.ndindex(*grid.shape):
         value = grid[row, column]
         shown = "ties" if np.isnan(value) else f"{value:.2f}".replace("-0.00", "0.00")
-        axes.text(column, row, shown, ha="center", va="center", fontsize=9, color="white" if abs(value) > 0.6 else INK)
+        axes.text(
+            column, row, shown, ha="center", va="center", fontsize=NOTE, color="white" if abs(value) > 0.6 else INK
+        )
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(names)), names)
-    axes.set_title("How similarly the metrics rank trajectories")
+    axes.set_title("Rank correlation of the metrics")
     axes.spines[:].set_visible(False)
     figure.colorbar(image, ax=axes, label="rank correlation", shrink=0.9)

@@ -9,7 +9,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.envs.mazes import Maze
 from rewind.errors import require
-from rewind.report.figures import BLUE, GREEN, GREY, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, NOTE, TITLE, new_figure, save, styled
 
 WALL = "#C9CED6"
 ANT_CELL, ANT_REACHED = 4.0, 0.5
@@ -30,7 +30,7 @@ def draw_maze(axes: Any, maze: Maze, cell: float) -> None:
         place = (x - cell / 2, y - cell / 2)
         axes.add_patch(patches.Rectangle(place, cell, cell, facecolor=WALL, edgecolor=WALL, linewidth=0.5))
     axes.plot(0, 0, marker="o", color=BLUE, markersize=8)
-    axes.annotate("start", (0, 0), (0, 7), textcoords="offset points", ha="center", color=BLUE, fontsize=10)
+    axes.annotate("start", (0, 0), (0, 7), textcoords="offset points", ha="center", color=BLUE, fontsize=NOTE)
 
 
 def draw_goals(axes: Any, goals: Array, radius: float) -> None:
@@ -43,7 +43,7 @@ def draw_goals(axes: Any, goals: Array, radius: float) -> None:
 def draw_paths(axes: Any, paths: Iterable[Array], colour: str) -> None:
     """paths: (steps, 2) or wider, x and y first; each ends in a dot"""
     for path in paths:
-        axes.plot(path[:, 0], path[:, 1], color=colour, linewidth=1.2, alpha=0.7)
+        axes.plot(path[:, 0], path[:, 1], color=colour, linewidth=1.8, alpha=0.7)
         axes.plot(*path[-1, :2], marker=".", color=colour)
 
 
@@ -64,12 +64,12 @@ def _ant_figure(maze: Maze) -> Any:
     axes = figure.add_subplot()
     draw_maze(axes, maze, ANT_CELL)
     draw_goals(axes, centres + GOAL_SPREAD / 2, ANT_REACHED)
-    axes.set_title(maze.name, loc="left", fontweight="bold", fontsize=13)
+    axes.set_title(maze.name, loc="left", fontweight="bold", fontsize=TITLE)
     for centre in centres:
         square = patches.Rectangle(centre, GOAL_SPREAD, GOAL_SPREAD, facecolor="none", edgecolor=GREEN, linewidth=1.5)
         axes.add_patch(square)
         below = (centre[0] + GOAL_SPREAD / 2, centre[1] - 0.25)
-        axes.annotate("goal", below, ha="center", va="top", color=GREEN, fontsize=10)
+        axes.annotate("goal", below, ha="center", va="top", color=GREEN, fontsize=NOTE)
     note = "one goal, for evaluation" if len(centres) == 1 else "for collecting data"
-    axes.set_title(note, loc="right", fontsize=9.5, color=GREY)
+    axes.set_title(note, loc="right", fontsize=NOTE, color=GREY)
     return figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from rewind.envs.make import known_task
 from rewind.errors import DataError
-from rewind.report.figures import BLUE, GREEN, GREY, INK, PALE, PINK, RED, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PALE, PINK, RED, new_figure, save, styled
 
 COLOURS = (BLUE, RED, GREEN, PINK)
 TITLES = {"hopper": "Hopper-v4", "halfcheetah": "HalfCheetah-v4", "walker2d": "Walker2d-v4", "ant": "ant, to waypoints"}
@@ -20,7 +20,7 @@ def draw_curves(files: Sequence[Path], folder: Path) -> list[Path]:
     if not files:
         raise DataError("no curves to draw: name the curve.jsonl files of `rewind behaviour train`")
     with styled():
-        figure = new_figure(4.2 * len(files), 3.6)
+        figure = new_figure(5.2 * len(files), 4.4)
         for place, path in enumerate(files):
             _panel(figure.add_subplot(1, len(files), place + 1), path)
         figure.tight_layout(w_pad=2.0)
@@ -45,14 +45,14 @@ def _panel(axes: Any, path: Path) -> None:
     for run in sorted({line["run"] for line in lines}):
         ended = [line for line in lines if line["run"] == run]
         steps = np.array([line["step"] for line in ended]) / 1e6
-        axes.plot(steps, [line["return"] for line in ended], color=COLOURS[run % 4], linewidth=1.4, label=f"run {run}")
+        axes.plot(steps, [line["return"] for line in ended], color=COLOURS[run % 4], linewidth=1.8, label=f"run {run}")
     known = known_task(title)
     if known is not None:
         axes.axhline(known.maximum_score, color=INK, linestyle=(0, (5, 4)), linewidth=1.0)
-        axes.annotate("score 100", (0, known.maximum_score), color=GREY, fontsize=8.5, va="bottom")
-    axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
+        axes.annotate("score 100", (0, known.maximum_score), color=GREY, fontsize=NOTE, va="bottom")
+    axes.set_title(title, loc="left", fontweight="bold")
     axes.set_xlabel("million steps")
-    axes.set_ylabel("return of training episodes", fontsize=9.5)
+    axes.set_ylabel("return of training episodes")
     axes.grid(color=PALE, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.legend(frameon=False, loc="lower right")

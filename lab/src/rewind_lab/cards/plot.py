@@ -10,7 +10,7 @@ from rewind.errors import require
 from rewind.files import whole_file
 from rewind.rebuilt.recipes import Recipe
 from rewind.rebuilt.summary import scores
-from rewind.report.figures import BLUE, GREY, new_figure, styled
+from rewind.report.figures import BLUE, GREY, NOTE, new_figure, styled
 from rewind.report.inspection_plot import histogram
 from rewind.report.maze_plot import draw_goals, draw_maze
 
@@ -24,7 +24,7 @@ def draw_card(data: Trajectories, recipe: Recipe, path: Path) -> None:
 
 
 def _score_card(data: Trajectories) -> Any:
-    figure = new_figure(12.0, 3.6)
+    figure = new_figure(14.0, 4.4)
     figure.set_layout_engine("constrained")
     quality, lengths, order = figure.subplots(1, 3)
     scored = scores(data)
@@ -44,9 +44,9 @@ def _maze_card(data: Trajectories, recipe: Recipe) -> Any:
     maze, cell = find_maze(recipe.maze.maze), CELL if "AntMaze" in recipe.environment else 1.0
     left, right, bottom, top = maze.bounds(cell)
     width = 3.2 * (right - left) / (top - bottom) + 1.6
-    figure = new_figure(width + 4.6, 4.2)
+    figure = new_figure(width + 6.0, 4.6)
     figure.set_layout_engine("constrained")
-    places, lengths = figure.subplots(1, 2, width_ratios=(width, 4.6))
+    places, lengths = figure.subplots(1, 2, width_ratios=(width, 5.4))
     draw_maze(places, maze, cell)
     edges = [np.arange(low, high + cell / 8, cell / 8) for low, high in ((left, right), (bottom, top))]
     counts, *_ = np.histogram2d(data.observations[:, 0], data.observations[:, 1], edges)
@@ -55,7 +55,7 @@ def _maze_card(data: Trajectories, recipe: Recipe) -> Any:
     figure.colorbar(image, ax=places, label="states, powers of 10", shrink=0.9)
     draw_goals(places, np.array(data.notes["made"]["recipe"]["maze"]["target"]), recipe.maze.reached)
     places.set_title("Places visited", loc="left")
-    places.set_title("green: the goal that is rewarded", loc="right", fontsize=9, color=GREY)
+    places.set_title("green: the goal that is rewarded", loc="right", fontsize=NOTE, color=GREY)
     histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
     return figure
 
