@@ -11,6 +11,9 @@ BIN_INTEGRATIONS := $(VENV_INTEGRATIONS)/bin
 STAMP_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 CONSTRAINTS ?= constraints/integrations.txt
 
+# The policy of the demo whose film is in the README; the demo names one that reaches the goal
+FILMED ?= demo/policies/010
+
 # Processes that test, a file at a time
 WORKERS ?= 2
 
@@ -74,6 +77,7 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind mazes --out docs/images
 	$(BIN)/rewind demo --out demo
 	cp demo/demo_*.png demo/demo_*.svg docs/images
+	$(BIN)/rewind watch $(FILMED) --frames 80 --out docs/images/maze_run.gif
 
 reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results/paper
 	$(BIN)/rewind paper report --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
@@ -82,9 +86,8 @@ reproduction: $(STAMP)  ## the pages of the docs that are written from lab/resul
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml
 
-wheel: $(STAMP)  ## both distributions, in dist/
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./lab
-	@ls -l dist
+wheel: $(STAMP)  ## both distributions, in dist/, checked
+	PYTHON=$(BIN)/python lab/tools/check_wheels.sh dist
 
 clean:  ## forget everything that was built
 	rm -rf $(VENV) $(VENV_INTEGRATIONS) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

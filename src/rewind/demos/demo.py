@@ -201,7 +201,9 @@ def write(
         written.append(file)
     for file in (*written, command.out / "data.npz"):
         print(f"wrote {file}")
-    print(f"policies: {folders[0]} ... {folders[-1].name}; make a video of one: rewind watch {folders[-1]}")
+    arrived = [name == WEIGHTED and reached for name in WAYS for _, reached in by_name[name]]
+    shown = folders[arrived.index(True) if any(arrived) else -1]
+    print(f"policies: {folders[0]} ... {folders[-1].name}; make a video of one: rewind watch {shown}")
 
 
 def draw_demo(
