@@ -14,6 +14,9 @@ CONSTRAINTS ?= constraints/integrations.txt
 VENV_DOCS ?= .venv-docs
 STAMP_DOCS := $(VENV_DOCS)/.installed
 
+# The policy of the demo whose film is in the README; the demo names one that reaches the goal
+FILMED ?= demo/policies/010
+
 # Processes that test, a file at a time
 WORKERS ?= 2
 
@@ -89,6 +92,7 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	$(BIN)/rewind mazes --out docs/images
 	$(BIN)/rewind demo --out demo
 	cp demo/demo_*.png demo/demo_*.svg docs/images
+	$(BIN)/rewind watch $(FILMED) --frames 80 --out docs/images/maze_run.gif
 
 reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, and lab/results/evidence/report.html
 	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
@@ -98,9 +102,8 @@ reproduction: $(STAMP)  ## the pages of the docs that are written from lab/resul
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml
 
-wheel: $(STAMP)  ## both distributions, in dist/
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./lab
-	@ls -l dist
+wheel: $(STAMP)  ## both distributions, in dist/, checked
+	PYTHON=$(BIN)/python lab/tools/check_wheels.sh dist
 
 clean:  ## forget everything that was built
 	rm -rf $(VENV) $(VENV_INTEGRATIONS) $(VENV_DOCS) site demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

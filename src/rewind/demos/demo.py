@@ -201,7 +201,9 @@ def write(
         written.append(file)
     for file in (*written, command.out / "data.npz"):
         print(f"wrote {file}")
-    print(f"policies: {folders[0]} ... {folders[-1].name}; make a video of one: rewind watch {folders[-1]}")
+    arrived = [name == WEIGHTED and reached for name in WAYS for _, reached in by_name[name]]
+    shown = folders[arrived.index(True) if any(arrived) else -1]
+    print(f"policies: {folders[0]} ... {folders[-1].name}; make a video of one: rewind watch {shown}")
 
 
 def draw_demo(
@@ -225,11 +227,11 @@ def curves_figure(compared: Sequence[Variant], prices: Mapping[str, float]) -> A
         values = np.stack([np.concatenate([[0.0], curve.values]) for curve in curves])  # (seeds, evaluations)
         bounds = np.array([interval(column) or (column[0], column[0]) for column in values.T])
         axes.fill_between(steps, bounds[:, 0], bounds[:, 1], color=colour, alpha=0.12, linewidth=0)
-        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.6, label=variant.name)
+        axes.plot(steps, values.mean(axis=0), color=colour, linewidth=2.6)
     axes.set(xlim=(0, None), ylim=(-2, 102), xlabel="updates", ylabel="episodes that reach the goal, %")
     axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.locator_params(axis="x", nbins=5)
     headed(axes, "What it learns", f"mean of {len(compared[0].runs)} seeds, 95% interval")
-    axes.legend(loc="upper left", frameon=True, framealpha=0.95, edgecolor="none")
     _draw_prices(bars, prices)
     figure.tight_layout(w_pad=2.5)
     return figure
@@ -239,10 +241,10 @@ def _draw_prices(axes: Any, prices: Mapping[str, float]) -> None:
     places = np.arange(len(prices))
     axes.barh(places, list(prices.values()), color=COLOURS, height=0.5)
     for place, (name, price) in enumerate(prices.items()):
-        axes.text(0, place - 0.32, name, va="bottom", color=INK)
+        axes.text(0, place - 0.32, name, va="bottom", color=COLOURS[place], fontweight="bold")  # the key of both
         axes.text(price, place, f" {price:.1f} x", va="center", fontweight="bold", color=INK)
     axes.set(xlim=(0, 1.25 * max(prices.values())), ylim=(len(prices) - 0.6, -0.75), yticks=[])
-    axes.set_xlabel("processor time of an update, uniform = 1")
+    axes.set_xlabel("processor time per update")
     axes.spines["left"].set_visible(False)
     headed(axes, "What it costs", "")
     axes.grid(axis="y", visible=False)
