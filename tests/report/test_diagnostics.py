@@ -158,7 +158,7 @@ def test_a_page_says_how_well_such_rankings_did_and_where_another_criterion_did_
     assert "The smallest regret" not in told
     monkeypatch.setattr(decision, "ranking_evidence", evidence(0.4, 0.1))
     told, _ = report(tmp_path)
-    assert "The smallest regret is that of: TD error (smallest)." in told
+    assert "The smallest regret is that of another criterion: TD error (smallest)." in told
 
 
 def test_rows_that_are_not_those_of_results_json_are_refused(tmp_path, capsys):

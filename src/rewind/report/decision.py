@@ -170,18 +170,26 @@ def _evidence() -> list[Block]:
     for name, figures in criteria.items():
         texts = [_shown(figures[key], form) for key, form in (("rank_correlation", ".2f"), ("regret", ".0%"))]
         lines.append(Line(CRITERIA[name], [Cell(text) for text in texts]))
-    known = {name: figures["regret"] for name, figures in criteria.items() if figures["regret"] is not None}
-    best = min(known, key=lambda name: known[name])
-    chosen = f"The smallest regret is that of: {CRITERIA[best]}." if known[best] < known["fqe"] else ""
+    better = _better_than_fitting(criteria, "rank_correlation", "highest rank correlation", 1)
+    better += _better_than_fitting(criteria, "regret", "smallest regret", -1)
     note = (
         f"Means over data sets with simulators: {', '.join(evidence['sets'])}; {evidence['policies']} policies in all. "
         "Regret: what choosing the first by this criterion loses against the "
         "truly best, as a share of the spread from the worst to the best. Nominal 95% intervals of fitted Q evaluation "
-        f"held the true value for {_shown(evidence['coverage'], '.0%')} of the policies. {chosen}"
+        f"held the true value for {_shown(evidence['coverage'], '.0%')} of the policies.{better}"
     )
     table = Table("How well criteria ranked policies where we could check",
                   ("Criterion", "Rank correlation", "Regret of the first choice"), lines, note)  # fmt: skip
     return [table]
+
+
+def _better_than_fitting(criteria: Mapping[str, Any], key: str, words: str, sign: int) -> str:
+    """A sentence where another criterion did better than fitted Q evaluation."""
+    known = {name: sign * figures[key] for name, figures in criteria.items() if figures[key] is not None}
+    best = max(known, key=lambda name: known[name], default="fqe")
+    if best == "fqe" or known[best] <= known.get("fqe", -float("inf")):
+        return ""
+    return f" The {words} is that of another criterion: {CRITERIA[best]}."
 
 
 def _shown(value: float | None, form: str) -> str:
