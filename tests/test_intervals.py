@@ -70,11 +70,15 @@ def test_means_over_three_tasks_and_more_hold_the_truth(world, seeds):
 @pytest.mark.long
 @pytest.mark.parametrize("world", WORLDS)
 def test_coverage_from_3_to_32_seeds(world):
-    """Means over 3 to 9 tasks: 93% and more. One task among seven methods: 92%, and from 4 to 8 seeds not below 90%."""
+    """Means over 3 to 9 tasks hold the truth in 93% of cases and more; on one task, among seven methods, in 90%.
+
+    Less two standard errors of the simulation. The worst is one task with 4 seeds where nearly all runs of one method
+    succeed and most of the other fail: 4 runs cannot say more.
+    """
     for seeds in SEEDS:
         for tasks in (3, 6, 9):
-            assert coverage(WORLDS[world], seeds, tasks, 3000) >= 0.93, (seeds, tasks)
-        assert coverage(WORLDS[world], seeds, 1, 3000, methods=7) >= 0.90, seeds
+            assert coverage(WORLDS[world], seeds, tasks, 800) >= 0.93 - 0.018, (seeds, tasks)
+        assert coverage(WORLDS[world], seeds, 1, 800, methods=7) >= 0.90 - 0.021, seeds
 
 
 @pytest.mark.parametrize("seeds", [3, 8])

@@ -5,11 +5,12 @@
 #   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves finished rows in FOLDER
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: rewind paper collect --add FOLDER/*.jsonl; for what was taken see lab/tools/take_evaluations.sh.
-# STAGES is a file (lab/tools/stages: the next ones): the first line names the data sets to be built, in this order; each other
-# line is a stage, the options of one `rewind paper run` that trains one group (--groups 1) of a million steps. A stage begins
+# STAGES is a file (lab/tools/stages: the next ones; then stages_adroit, which needs wheels-gpu/adroit.tar.xz too; then
+# stages_antmaze): the first line names the data sets to be built, in this order; each other line is a stage, the options of
+# one `rewind paper run` that trains one group (--groups 1) of a million steps. A stage begins
 # when nine tenths of the one before are trained, so that its start (data, compilation) is hidden behind that end. It works
 # in a folder of results of its own, knows nothing of what other stages train, and has the time that is left.
-# Expects the archive of lab/tools/pack_for_gpu.sh in wheels-gpu/site.tar.xz.
+# Expects the archives of lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
@@ -36,7 +37,7 @@ begin() { # SECONDS STAGES
     echo "a lease has begun in $scratch already: wait for it, or set REWIND_SCRATCH to another folder" >&2
     return 1
   fi
-  mkdir -p "$scratch/site" && tar xf wheels-gpu/site.tar.xz -C "$scratch/site"
+  mkdir -p "$scratch/site" && for archive in wheels-gpu/*.tar.xz; do tar xf "$archive" -C "$scratch/site"; done
   names=$(head -n 1 "$2")
   setsid bash -c "for name in $names; do nice python3 -m rewind_lab data build \$name; done" > "$scratch/built" 2>&1 < /dev/null &
   sleep 2 # so that the runner finds the first set being built, and waits for it
@@ -90,7 +91,7 @@ case ${1:-} in
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,12s/^# \{0,1\}//p' "$0"
+    sed -n '2,13s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -27,6 +27,8 @@ def test_demos_are_read_in_numeric_order_with_the_keys_side_by_side(demos):
         np.testing.assert_allclose(data.final_observations[10, :10], file["data/demo_10/next_obs/object"][-1])
     assert data.notes["not_used"] == ["states", "obs/agentview_image"] and data.notes["keys"][0] == "object"
     assert load(demos, keys=["agentview_image"]).observations.shape == (sum(LENGTHS), 4, 4, 3)
+    with pytest.raises(DataError, match="obs/agentview_image is an image: choose it alone"):
+        load(demos, keys=["object", "agentview_image"])
 
 
 def test_a_mask_chooses_demos_and_a_wrong_one_names_those_that_there_are(demos):

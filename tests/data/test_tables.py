@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.data.layouts import NAMED, steps, write
 from tests.data.logs import assert_equal
+from tests.helpers import make
 
 pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet
@@ -16,6 +17,8 @@ from rewind import load
 from rewind.cli import main
 from rewind.data.columns import write_map
 from rewind.errors import DataError, UsageError
+
+DOOR = Path(__file__).parents[2].parent / "shared" / "data" / "door-human-demos.npz"
 
 
 def text(tmp_path, *lines, name="log.csv"):
@@ -291,3 +294,33 @@ def test_images_stay_whole_numbers(tmp_path):
     with pytest.warns(UserWarning, match="guessed"):
         data = load(tmp_path / "images.parquet")
     assert data.observations.dtype == np.uint8 and np.array_equal(data.observations, images)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_trajectories_come_back_from_a_shuffled_table_of_their_steps(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    data = make(rng.integers(1, 9, 12), seed, terminated=0.5, known=1.0)
+    rows = np.arange(data.rows)
+    shuffled = rng.permutation(rows)
+    tails = np.isin(rows, data.ends)
+    columns = {
+        "episode": data.trajectory_of(rows), "t": rows, "obs": data.observations, "action": data.actions,
+        "reward": data.rewards, "terminated": data.terminals, "truncated": tails & ~data.terminals,
+        "next_obs": data.successors(rows),
+    }  # fmt: skip
+    path = write(tmp_path / "log.parquet", {name: column[shuffled] for name, column in columns.items()})
+    with pytest.warns(UserWarning, match="guessed episode=episode, time=t"):
+        found = load(path)
+    order = list(dict.fromkeys(columns["episode"][shuffled]))
+    assert_equal(found, data.select(np.array(order)))
+
+
+@pytest.mark.skipif(not DOOR.exists(), reason="shared data is not here")
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_demonstrations_nobody_here_wrote_come_back_from_a_table(tmp_path, kind):
+    data = load(DOOR)
+    columns = {"episode": data.trajectory_of(np.arange(data.rows)), "reward": data.rewards}
+    columns |= {f"obs_{at}": column for at, column in enumerate(data.observations.T)}
+    columns |= {f"action_{at}": column for at, column in enumerate(data.actions.T)}
+    with pytest.warns(UserWarning, match=r"observations=obs_0 \.\.\. obs_38 \(39 columns\)"):
+        assert_equal(load(write(tmp_path / f"door.{kind}", columns)), data)

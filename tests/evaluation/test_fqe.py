@@ -80,6 +80,8 @@ def test_importance_sampling_weighs_trajectories_by_what_the_policy_would_do():
     other = weighted_importance_sampling(data, half, earns, DISCOUNT)
     assert other.estimate.value == pytest.approx(1.75)
     assert other.effective == pytest.approx((data.rewards.reshape(-1, LENGTH).sum(1) == LENGTH).sum())
+    never = weighted_importance_sampling(data, half, np.full(data.rows, -np.inf), DISCOUNT)
+    assert np.isnan(never.estimate).all() and never.effective == 0.0
     with pytest.raises(UsageError, match="never does"):
         weighted_importance_sampling(data, earns, half, DISCOUNT)
 

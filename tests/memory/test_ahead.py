@@ -42,7 +42,7 @@ def test_ranks_follow_feedback_that_names_its_plan():
     assert len(np.unique(memory.probabilities())) > 1
 
 
-def test_an_hdf5_file_becomes_a_folder_without_being_in_memory(tmp_path):
+def test_an_hdf5_file_becomes_a_folder_without_being_in_memory(tmp_path, capsys):
     h5py = pytest.importorskip("h5py")
     log = flat_log([3, 4, 5], [True, False, True])
     log["observations"] = log["observations"].astype(np.float64)  # compressed doubles, in pieces
@@ -55,6 +55,11 @@ def test_an_hdf5_file_becomes_a_folder_without_being_in_memory(tmp_path):
     convert(tmp_path / "own.hdf5", tmp_path / "again")
     assert load(tmp_path / "again").digest == from_d4rl(log).digest
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "folder", "log.hdf5", "own.hdf5"]
+    pytest.importorskip("tyro")
+    from rewind.cli.main import main
+
+    main(["data", "convert", str(tmp_path / "own.hdf5"), str(tmp_path / "third"), "--extras", "timeouts"])
+    assert load(tmp_path / "third").extras["timeouts"].sum() == 1 and "stay on the disk" in capsys.readouterr().out
     with pytest.raises(UsageError, match="exists already; choose another folder"):
         convert(tmp_path / "own.hdf5", tmp_path / "again")
     with h5py.File(tmp_path / "own.hdf5") as file:

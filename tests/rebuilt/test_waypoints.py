@@ -5,7 +5,7 @@ import pytest
 
 from rewind import UsageError
 from rewind.envs.mazes import MAZES
-from rewind.rebuilt.waypoints import Waypoints, distances
+from rewind.rebuilt.point import Waypoints, distances
 
 pytest.importorskip("gymnasium")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,7 +12,9 @@ from rewind.arrays import on_disk
 from rewind.data import load
 from rewind.data.folder import save_folder
 from rewind.training import View, make_runs, reading, train
-from rewind.training.device_table import make_normaliser
+from rewind.training.device_table import DeviceTable, make_normaliser, make_table
+from rewind.training.group import sources_of
+from rewind.training.planner import Planner
 from tests.helpers import make
 from tests.training.small import DATA, QUIET, SMALL
 
@@ -23,60 +26,76 @@ def saved(data, folder):
     return found
 
 
-def trained(data, runs, **options):
-    return train(data, runs, **{"steps": 60, "block": 20, "log_every": 20, **QUIET, **options})
-
-
-def weights(run):
-    import jax
-
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(run.policy)]
-
-
-CASES = {
-    "td3_bc": ("td3_bc", {}),
-    "windows": ("td3_bc", {"window": 3}),
-    "next actions": ("rebrac", {}),
-}
+CASES = {"one step": ("td3_bc", {}), "windows": ("td3_bc", {"window": 3}), "next actions": ("rebrac", {})}
 
 
 @pytest.mark.parametrize(("algorithm", "settings"), CASES.values(), ids=CASES)
-def test_training_from_the_disk_is_training_in_memory_bit_for_bit(algorithm, settings, tmp_path):
+def test_batches_of_a_blocks_own_table_are_those_of_the_table_of_all_rows(algorithm, settings, tmp_path):
+    """Of runs on two data sets, one after the other in the table of all rows."""
+    more = make([9, 1, 12, 7, 30], seed=1)
+    runs = make_runs(
+        DATA, algorithm, samplers=["tr", "baseline"], view=View(normalise_states=True), **SMALL, **settings
+    )
+    first, second = saved(DATA, tmp_path / "one"), saved(more, tmp_path / "two")
+    sources = sources_of(first, [runs[0], replace(runs[1], data=second)], 8)
+    whole, agent = make_table(sources), runs[0].agent
+    planner, reader = Planner([source.data for source in sources], runs, 8), reading.BlockReader(sources, agent, 8)
+    for steps in (6, 4, 6):
+        planned = planner.plan(steps)
+        reader.start(planned)
+        places, fresh, rows = planned.ready()
+        for run, source in enumerate(sources):
+            expected = whole.batch(jax.numpy.asarray(planned.indices[run] + source.first), fresh[run], agent)
+            found = DeviceTable(jax.numpy.asarray(rows)).batch(jax.numpy.asarray(places[run]), fresh[run], agent)
+            for one, other in zip(looked_at(expected), looked_at(found), strict=True):
+                np.testing.assert_array_equal(one, other)
+    planner.close()
+    reader.close()
+
+
+def looked_at(batch):
+    """The arrays of a batch without what agents mask: rows of a window beyond a tail, actions that are not known."""
+    parts = {name: np.asarray(part) for name, part in batch._asdict().items() if part is not None and name != "window"}
+    if "next_actions" in parts:
+        parts["next_actions"] = parts["next_actions"][parts["next_known"]]
+    if batch.window is not None:
+        tails = np.asarray(batch.window.tails).astype(int)
+        parts |= {str(i): np.asarray(part)[np.cumsum(tails, -1) - tails == 0] for i, part in enumerate(batch.window)}
+    return list(parts.values())
+
+
+def trained(data, runs, **options):
+    return train(data, runs, **{"steps": 20, "block": 10, "log_every": 10, **QUIET, **options})
+
+
+def weights(run):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(run.policy)]
+
+
+def test_training_from_the_disk_is_training_in_memory_bit_for_bit(tmp_path):
     data = saved(DATA, tmp_path / "data")
-    samplers = ["baseline", "tr", "lower_mean_unc"]
-    view = View(normalise_states=True)
-    runs = make_runs(DATA, algorithm, samplers=samplers, betas=[0.5], view=view, **SMALL, **settings)
+    runs = make_runs(DATA, "bc", samplers=["tr"], view=View(normalise_states=True), **SMALL)
     for one, other in zip(trained(DATA, runs), trained(data, runs), strict=True):
         assert all(map(np.array_equal, weights(one), weights(other)))
         assert one.records == other.records
 
 
-def test_runs_on_several_data_sets_read_their_own(tmp_path):
-    more = make([9, 12, 7, 30], seed=1, known=1.0)
-    disk = saved(DATA, tmp_path / "one"), saved(more, tmp_path / "two")
-    results = []
-    for one, two in ((DATA, more), disk):
-        first, second = make_runs(DATA, "td3_bc", samplers=["tr", "baseline"], **SMALL)
-        results.append(trained(one, [first, replace(second, data=two)]))
-    for one, other in zip(*results, strict=True):
+@pytest.mark.long
+def test_a_resumed_training_with_uncertainty_and_windows_is_the_same_from_the_disk(tmp_path):
+    data = saved(DATA, tmp_path / "data")
+    samplers = ["baseline", "tr", "lower_mean_unc"]
+    runs = make_runs(DATA, "td3_bc", samplers=samplers, betas=[0.5], window=3, **SMALL)
+    trained(data, runs, steps=10, out=tmp_path / "run")
+    resumed = trained(data, runs, out=tmp_path / "run", resume=True)
+    for one, other in zip(trained(DATA, runs), resumed, strict=True):
         assert all(map(np.array_equal, weights(one), weights(other)))
 
 
-def test_a_resumed_training_continues_as_if_nothing_had_happened(tmp_path):
-    data = saved(DATA, tmp_path / "data")
-    runs = make_runs(DATA, "td3_bc", samplers=["tr"], **SMALL)
-    (whole,) = trained(data, runs)
-    trained(data, runs, steps=20, out=tmp_path / "run")
-    (resumed,) = trained(data, runs, out=tmp_path / "run", resume=True)
-    assert all(map(np.array_equal, weights(whole), weights(resumed)))
-
-
 def test_blocks_of_large_rows_are_shorter(tmp_path, monkeypatch):
-    data = saved(DATA, tmp_path / "data")
-    monkeypatch.setattr(reading, "LARGEST", 7 * 4 * 8 * 10)
-    runs = make_runs(DATA, "td3_bc", samplers=["tr"], **SMALL)
-    (short,), (long,) = trained(data, runs, block=None), trained(DATA, runs, block=None)
-    assert all(map(np.array_equal, weights(short), weights(long)))
+    (run,) = make_runs(DATA, "td3_bc", samplers=["tr"], **SMALL)
+    sources = sources_of(saved(DATA, tmp_path / "data"), [run], 8)
+    monkeypatch.setattr(reading, "LARGEST", 4 * 10 * 8 * 7)  # 10 numbers a row, 8 rows a step, 7 steps
+    assert reading.BlockReader(sources, run.agent, 8).most_steps(2) == 6
 
 
 def test_states_are_normalised_by_the_same_numbers(tmp_path, monkeypatch):

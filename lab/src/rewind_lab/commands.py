@@ -5,6 +5,7 @@ from rewind_lab.behaviour import commands as behaviour
 from rewind_lab.bench.determinism import BenchDeterminism
 from rewind_lab.bench.envs import BenchEnvs
 from rewind_lab.bench.evaluation import BenchEvaluation
+from rewind_lab.bench.larger import BenchLarger
 from rewind_lab.bench.memory import BenchMemory
 from rewind_lab.bench.peers import BenchPeers
 from rewind_lab.bench.ranking import BenchRanking
@@ -25,7 +26,7 @@ Bench = command(
     "Bench",
     "Measure costs as ratios, side by side in one run.\n\nExample: rewind bench memory",
     *(BenchMemory, BenchPeers, BenchTrain, BenchDeterminism, BenchEnvs, BenchEvaluation),
-    *(BenchRanking, BenchTables),
+    *(BenchLarger, BenchRanking, BenchTables),
 )
 House = command(
     "House",

@@ -21,9 +21,9 @@ from rewind.evaluation.rows import read_jsonl
 from rewind.training.evaluations import kept_in
 from rewind_lab.paper import job
 from rewind_lab.paper.clock import Deadline
+from rewind_lab.paper.job import TrainedGroup
 from rewind_lab.paper.results import read_rows
 from rewind_lab.paper.runner import Runner
-from rewind_lab.paper.trained import TrainedGroup
 from rewind_lab.paper.work import begun, is_trained, work_folder
 
 OPTIONS = options()

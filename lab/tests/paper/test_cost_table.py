@@ -7,7 +7,7 @@ pytest.importorskip("jax")
 from rewind.files import write_json
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.paper.clock import Deadline
-from rewind_lab.paper.cost_table import cost_done, cost_path, measure_cost
+from rewind_lab.paper.costs import cost_done, cost_path, measure_cost
 from rewind_lab.paper.definitions import load_definitions
 
 TABLE = load_definitions().tables["5"]

@@ -11,8 +11,7 @@ from rewind.memory import PRIORITIES as REGISTERED
 from rewind.memory import Priority
 from rewind.run_spec import RunSpec, canonical, from_record
 from rewind_lab.paper.datasets import data_names
-from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
-from rewind_lab.paper.priorities import PRIORITIES
+from rewind_lab.paper.definitions import PRIORITIES, RunChoice, in_order, load_definitions
 
 PAPER = load_definitions()
 SEEDS = 9 * 3 + 6 * 8 + 8 * 3  # MuJoCo, AntMaze, Adroit

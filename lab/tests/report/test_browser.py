@@ -101,6 +101,22 @@ def test_another_agent_draws_other_curves_and_offers_only_what_it_has(visit, rep
     assert len(drawn(curves)) == 4
 
 
+def test_a_table_that_goes_on_to_the_right_says_so_until_it_is_scrolled_there(visit, report):
+    page = visit(report, width=700, height=800)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.wait_for_timeout(100)
+    wide = page.locator(".scroll:has(table.wide)").first
+    assert "more" in wide.get_attribute("class").split()
+    wide.evaluate("(box) => { box.scrollLeft = box.scrollWidth; }")
+    page.wait_for_timeout(100)
+    assert "more" not in wide.get_attribute("class").split()
+    cut = page.evaluate(
+        "[...document.querySelectorAll('.scroll:not(.more)')]"
+        ".filter((box) => box.scrollWidth > box.clientWidth + 1).length"
+    )
+    assert cut == 1  # the one that was scrolled to its end
+
+
 def test_methods_are_drawn_as_ticked(visit, report):
     curves = curves_of(visit(report))
     tick(curves, "SARSA")

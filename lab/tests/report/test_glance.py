@@ -8,7 +8,7 @@ from rewind_lab.paper.index import read_index
 from rewind.report.runs import runs_of
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.report.claims import judge
-from rewind_lab.paper.report.controls import progress
+from rewind_lab.paper.report.controls import controls, explained, progress
 from rewind_lab.paper.report.glance import glance_panels, sentences
 from rewind_lab.paper.report.report import ORDER, _facts, _judged_sections, _with_a_story_first
 from rewind_lab.paper.report.results import PaperResults
@@ -90,3 +90,19 @@ def test_the_pages_counts_are_those_of_status():
     _, done, wanted = progress(PaperResults(runs_of(read_rows(RESULTS)), "rewind"))
     runs, index = in_order(load_definitions(EVIDENCE).wanted(RunChoice(data="rewind"))), read_index(RESULTS)
     assert (done, wanted) == (sum(spec.run in index.runs for spec in runs), len(runs))
+
+
+def test_controls_are_told_with_what_they_are_compared_with():
+    """Windows beside the carried target, both precisions, all orders; OGBench's staggered sweeps are no order."""
+    tables = ("e_order", "e_targets", "e_precisions", "e_alpha", "e_reuse")
+    effect = lambda spec: 10.0 if dict(spec.settings).get("order") == "shuffled" else 0.0  # noqa: E731
+    made = rows(effect, noise=0.0, definitions=EVIDENCE, tables=tables, datasets=["rewind/antmaze-medium-play-v1"])
+    made += rows(effect, noise=0.0, definitions=EVIDENCE, tables=tables, datasets=["rewind/antmaze-large-diverse-v1"])
+    found = PaperResults(runs_of(made), "rewind")
+    order, _, _, targets, precisions = controls(found)
+    assert order.columns[1:] == ["Baseline", "TR", "TR, order forward", "TR, order shuffled"]
+    assert {"Baseline, β 0.75, window 16", "Baseline, β 0.0, window 5", "TR, β 0.75"} <= set(targets.columns)
+    assert {"Baseline", "Baseline, precision highest"} <= set(precisions.columns)
+    assert "TR, order forward: 30.0 [30.0, 30.0]; TR, order shuffled: 40.0" in explained(found)[0]
+    nothing = PaperResults(runs_of(rows(definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])), "rewind")
+    assert controls(nothing)[-1].startswith("Not run yet: which order")

@@ -97,7 +97,7 @@ def test_a_page_has_all_its_sections_and_links_to_them(page):
 
 def test_markdown_has_the_same_tables_and_verdicts(page):
     told = page.with_suffix(".md").read_text(encoding="utf-8")
-    assert "| Trajectory Replay helps on sparse rewards | ✔ holds | TD3+BC |" in told
+    assert "| Trajectory Replay helps on sparse rewards | ✔ holds | TD3+BC TR over Baseline |" in told
     assert "**Table 2: SARSA and weighted targets on TD3+BC**" in told and "## Which priority" in told
     table = [line for line in told.splitlines() if line.startswith("|")]
     assert len(table) > 100

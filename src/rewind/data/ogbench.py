@@ -54,17 +54,18 @@ def from_ogbench(data: Mapping[str, Any], name: str | None = None) -> Trajectori
 
     name: as OGBench names the data set; it says how to reward data without rewards
     """
-    given = list(data)
+    unused = set(map(str, data)) - {"header", "next_observations"}
     if "rewards" not in data:
         data = relabelled(data, name)
+        unused -= {"qpos", "button_states"}  # what the relabeller reads
     columns = required(data, ("observations", "actions", "rewards"))
     rows = len(columns["rewards"])
     flags = {column: _flags(data, column, rows) for column in ("terminals", "valids", "masks") if column in data}
     terminals = ~flags["masks"] if "masks" in flags else np.zeros(rows, bool)
     environment = environment_id(name)
     notes: dict[str, Any] = {"boundaries": "OGBench's", **({} if environment is None else {"environment": environment})}
-    if unused := sorted(set(map(str, given)) - {"header", *columns, *flags, "next_observations"}):
-        notes["not_used"] = unused
+    if unused := unused - {*columns, *flags}:
+        notes["not_used"] = sorted(unused)
     if "next_observations" in data:
         flat = {**columns, "terminals": terminals, "timeouts": flags["terminals"]}
         flat["next_observations"] = data["next_observations"]

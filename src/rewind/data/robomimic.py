@@ -38,8 +38,10 @@ def is_robomimic(dataset: Any) -> bool:
     if path.suffix.lower() not in (".hdf5", ".h5") or not path.is_file():
         return False
     try:
-        with require("h5py", "hdf5").File(path, "r") as file:
-            return "data" in list(file) and bool(_demos(file["data"]))
+        h5py = require("h5py", "hdf5")
+        with h5py.File(path, "r") as file:
+            own = isinstance(file.get("data", getlink=True), h5py.HardLink)  # no link to another file
+            return own and bool(_demos(file["data"]))
     except Exception:  # the reader of HDF5 files says what is wrong
         return False
 
@@ -84,6 +86,8 @@ def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None) -
         keys = known
     check_keys(keys, known)
     assert keys is not None
+    if images := [key for key in keys if len(keys) > 1 and group[names[0]]["obs"][key].ndim > 2]:
+        raise DataError(f"obs/{images[0]} is an image: choose it alone, or leave it out")
     check_file(path, int(lengths.sum()) * sum(_row_bytes(group[names[0]]["obs"][key]) for key in keys))
     parts = {key: _joined(group, names, lengths, f"obs/{key}") for key in keys}
     last = np.cumsum(lengths) - 1

@@ -66,13 +66,17 @@ def _attempt(address: str, part: Path, progress: Progress) -> None:
     with _open(request, part) as response:
         resumed = response.status == 206
         have = have if resumed else 0  # 200: the file has changed, or the server does not support ranges
-        size = _announced(response)
+        whole = (response.headers["Content-Range"] or "").rpartition("/")[2]
+        announced = whole if resumed else response.headers["Content-Length"]
+        size = int(announced) if announced and announced.isdigit() else None
         if resumed and (size != note["size"] or not response.headers["Content-Range"].startswith(f"bytes {have}-")):
             forget(part)
             raise _Cut("the server sent another part of the file than requested")
         with part.open("ab" if resumed else "wb") as file:
             if not resumed:  # only now: a note must never describe the bytes of another version
-                note = {"address": address, "validator": _validator(response), "size": size}
+                tag = response.headers["ETag"]  # weak ones do not guarantee equal bytes
+                validator = tag if tag and not tag.startswith("W/") else response.headers["Last-Modified"]
+                note = {"address": address, "validator": validator, "size": size}
                 _note_of(part).write_text(json.dumps(note), encoding="utf-8")
             progress(have, size)
             while chunk := _read(response):
@@ -104,20 +108,6 @@ def _read(response: HTTPResponse) -> bytes:
         return response.read(CHUNK)
     except (OSError, HTTPException) as error:  # caught here, so that a full disk is not taken for a network error
         raise _Cut(str(error) or type(error).__name__) from error
-
-
-def _announced(response: HTTPResponse) -> int | None:
-    """Size of the whole file in bytes."""
-    text = response.headers["Content-Length"]
-    if response.status == 206:
-        text = (response.headers["Content-Range"] or "").rpartition("/")[2]
-    return int(text) if text and text.isdigit() else None
-
-
-def _validator(response: HTTPResponse) -> str | None:
-    """Identifies this version of the file. Weak tags do not guarantee equal bytes."""
-    tag = response.headers["ETag"]
-    return tag if tag and not tag.startswith("W/") else response.headers["Last-Modified"]
 
 
 def _size(part: Path) -> int:

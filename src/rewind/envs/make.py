@@ -23,7 +23,32 @@ SINGLE_TASK = "-singletask-"  # in OGBench's ids
 ROBOTICS = ("Adroit", "FrankaKitchen", "Fetch", "Hand", "PointMaze_", "AntMaze_")
 # Other packages' environments by id: a Gymnasium environment's class, or a function that makes one
 ENVIRONMENTS: Registry[Callable[..., Any]] = Registry("environment", "rewind.environments", {})
+# Horizons of PointMaze. Those of AntMaze are D4RL's, in the catalogue.
+POINT_HORIZONS = {"umaze": 150, "medium": 300, "large": 400}
+GOALS = {"v0": "environment", "v2": "reset"}  # when AntMaze draws its goal
 BROKEN = ("FrankaKitchen", "Fetch", "Hand")  # those that read joints by their names
+
+
+def register() -> None:
+    """Register Rewind's environments with Gymnasium; calling it again does nothing."""
+    gymnasium = require("gymnasium", "envs")
+
+    def add(name: str, module: str, vector: str, horizon: int, **options: str) -> None:
+        if name not in gymnasium.registry:
+            single, many = (f"rewind.envs.{module}:{made}" for made in ("single", vector))
+            gymnasium.register(
+                name, entry_point=single, vector_entry_point=many, max_episode_steps=horizon, kwargs=options
+            )
+
+    for maze, horizon in POINT_HORIZONS.items():
+        add(f"rewind/PointMaze-{maze}-v0", "pointmaze", "PointMaze", horizon, maze=maze)
+    ants = {known.environment: known.horizon for known in catalogue().values() if known.suite == "antmaze"}
+    for name, horizon in ants.items():
+        _, maze, version = name.split("-")
+        add(name, "antmaze", "AntMaze", horizon, maze=maze, goal=GOALS[version])
+    grid = "rewind/GridWorld-large-v0"
+    if grid not in gymnasium.registry:
+        gymnasium.register(grid, entry_point="rewind.envs.gridworld:GridWorld", max_episode_steps=100)
 
 
 def known_task(name: str) -> Entry | None:
@@ -66,8 +91,6 @@ def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) 
 def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
     """A fast environment, or None. Not made through Gymnasium, which warns that every -v0 and -v4 is outdated."""
     gymnasium = require("gymnasium", "envs")
-    from rewind.envs.register import register
-
     register()
     if SINGLE_TASK in name:
         from rewind.envs.ogbench import OGBenchTask

@@ -8,7 +8,7 @@ from rewind.arrays import Array
 from rewind.envs.ant_model import CELL
 from rewind.envs.antmaze import AntMaze
 from rewind.envs.mazes import Maze, find_maze
-from rewind.rebuilt.waypoints import Waypoints
+from rewind.rebuilt.point import Waypoints
 
 WAYPOINT_SCALE = 10.0  # length of the vector to the waypoint that the walker observes
 

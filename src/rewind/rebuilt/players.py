@@ -50,11 +50,8 @@ def _environment(recipe: Recipe) -> Any:
     """`width` copies of the recipe's environment, on one thread."""
     from rewind.envs.make import FAST, make
 
-    if recipe.environment not in FAST:
-        return make(recipe.environment, recipe.width, max_episode_steps=recipe.horizon)
-    return make(
-        recipe.environment, recipe.width, max_episode_steps=recipe.horizon, autoreset_mode="Disabled", threads=1
-    )
+    options: dict[str, Any] = {"autoreset_mode": "Disabled", "threads": 1} if recipe.environment in FAST else {}
+    return make(recipe.environment, recipe.width, max_episode_steps=recipe.horizon, **options)
 
 
 def _check_sizes(recipe: Recipe, policy: BehaviourPolicy, observations: int, actions: int) -> None:
@@ -76,8 +73,7 @@ class UniformPlayer:
         self._actions = _drawn(streams, lambda stream: stream.uniform(space.low, space.high, (horizon, *space.shape)))
 
     def act(self, step: int, observations: Array) -> Array:
-        actions: Array = self._actions[step]
-        return actions
+        return np.asarray(self._actions[step])
 
 
 class PolicyPlayer:
@@ -138,7 +134,7 @@ class PointPlayer:
 
     def __init__(self, recipe: Recipe, maze: MazeRecipe) -> None:
         from rewind.envs.pointmaze import CELL, PointMaze
-        from rewind.rebuilt.waypoints import Waypoints
+        from rewind.rebuilt.point import Waypoints
 
         if maze.goals != "anywhere":
             raise UsageError(f"{recipe.name}: expected goals 'anywhere' for a point")

@@ -58,7 +58,7 @@ def _controller(env: Any, name: str, stream: np.random.Generator) -> Controller:
     if "acrobot" in name:
         return lambda observation: 2 if observation[5] > 0 else 0
     from rewind.envs.gridworld import MOVES
-    from rewind.rebuilt.waypoints import distances
+    from rewind.rebuilt.point import distances
 
     maze, world = env.unwrapped.maze, env.unwrapped
     steps = distances(maze, tuple(maze.passable[stream.integers(len(maze.passable))]))

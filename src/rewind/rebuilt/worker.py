@@ -7,8 +7,8 @@ of the linear algebra; `rewind.processes` sets it to one.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +53,6 @@ def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
-def save_chunk(episodes: Episodes, path: str | os.PathLike[str]) -> None:
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **{name: getattr(episodes, name) for name in FIELDS})
-
-
 def load_chunk(path: Path) -> Episodes | None:
     """The chunk, None if it is missing or damaged: it is then played again."""
     try:
@@ -67,22 +62,25 @@ def load_chunk(path: Path) -> Episodes | None:
         return None
 
 
-def main() -> None:
-    players: dict[tuple[Recipe, str | None], Any] = {}
+@lru_cache(maxsize=1)  # simulators are large
+def _player(recipe: Recipe, policy: str | None) -> Any:
+    return OraclePlayer(recipe) if recipe.policies == (ORACLE,) else find_player(recipe, policy)
 
-    def answer(message: Message) -> Message:
-        job = Job.read(str(message["job"]))
-        key, oracles = (job.recipe, job.policy), job.recipe.policies == (ORACLE,)
-        if key not in players:
-            players.clear()  # simulators are large
-            players[key] = OraclePlayer(job.recipe) if oracles else find_player(*key)
-        play_chunk = play_oracles if oracles else play
-        episodes = play_chunk(players[key], job.recipe, job.seed, job.part, job.chunk)
-        save_chunk(episodes, job.out)
-        return {"rows": episodes.rows}
 
-    serve(answer)
+def play_job(job: Job) -> tuple[Any, Episodes]:
+    """The player of a chunk, and the chunk."""
+    player = _player(job.recipe, job.policy)
+    play_chunk = play_oracles if isinstance(player, OraclePlayer) else play
+    return player, play_chunk(player, job.recipe, job.seed, job.part, job.chunk)
+
+
+def _answer(message: Message) -> Message:
+    job = Job.read(str(message["job"]))
+    _, episodes = play_job(job)
+    with whole_file(job.out) as temporary, temporary.open("wb") as file:
+        np.savez(file, **{name: getattr(episodes, name) for name in FIELDS})
+    return {"rows": episodes.rows}
 
 
 if __name__ == "__main__":
-    main()
+    serve(_answer)

@@ -11,7 +11,7 @@ import numpy as np
 from rewind.agents import AGENTS
 from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.agents.settings import paper_settings, paper_view, required_beta
-from rewind.arrays import side_by_side
+from rewind.arrays import on_disk, side_by_side
 from rewind.data import Trajectories, load
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
@@ -170,6 +170,8 @@ def with_vectors(data: Trajectories) -> Trajectories:
     """The data with the parts of its dict observations side by side, in alphabetical order of their keys."""
     if not isinstance(data.observations, dict):
         return data
+    if on_disk(data.observations):
+        raise UsageError("dict observations on the disk cannot be put side by side: convert them with --keys")
     for key, part in data.observations.items():
         if part.ndim > 2:
             raise UsageError(

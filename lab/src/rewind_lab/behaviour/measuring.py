@@ -23,11 +23,10 @@ from rewind.files import write_json
 from rewind.processes import Answer, Message, Processes, serve
 from rewind.progress import steps_bar
 from rewind.rebuilt.build import Share, versions
-from rewind.rebuilt.collect import play, with_goal
+from rewind.rebuilt.collect import with_goal
 from rewind.rebuilt.orders import make_order
-from rewind.rebuilt.players import AntPlayer, Player, find_player
 from rewind.rebuilt.recipes import Recipe
-from rewind.rebuilt.worker import Job
+from rewind.rebuilt.worker import Job, play_job
 from rewind_lab.behaviour.likeness import (
     KINDS,
     ending_table,
@@ -158,30 +157,19 @@ def _figures(playings: Sequence[Playing], seed: int) -> dict[str, Any]:
     return {"seed": seed, "versions": versions(), "sets": sets}
 
 
-def main() -> None:
-    players: dict[tuple[Recipe, str | None], Player] = {}
-
-    def answer(message: Message) -> Message:
-        job = Job.read(str(message["job"]))
-        assert job.recipe.maze is not None
-        key = (job.recipe, job.policy)
-        if key not in players:
-            players.clear()  # simulators are large
-            players[key] = find_player(*key)
-        player = players[key]
-        assert isinstance(player, AntPlayer)
-        played = play(player, job.recipe, job.seed, job.part, job.chunk)
-        if job.recipe.maze.stop:
-            line: dict[str, Any] = walker_sums(played)
-        else:
-            kind, maze = job.recipe.name.removeprefix("rewind/antmaze-"), with_goal(job.recipe, job.seed).maze
-            assert maze is not None
-            targets = np.concatenate([[maze.target], evaluation_goals(kind, GOALS)])
-            line = fragment_sums(played, player.goals, targets, DWELLS)
-        return {"line": json.dumps({"played": played.rows, **line})}
-
-    serve(answer)
+def _answer(message: Message) -> Message:
+    job = Job.read(str(message["job"]))
+    player, played = play_job(job)
+    assert job.recipe.maze is not None
+    if job.recipe.maze.stop:
+        line: dict[str, Any] = walker_sums(played)
+    else:
+        kind, maze = job.recipe.name.removeprefix("rewind/antmaze-"), with_goal(job.recipe, job.seed).maze
+        assert maze is not None
+        targets = np.concatenate([[maze.target], evaluation_goals(kind, GOALS)])
+        line = fragment_sums(played, player.goals, targets, DWELLS)
+    return {"line": json.dumps({"played": played.rows, **line})}
 
 
 if __name__ == "__main__":
-    main()
+    serve(_answer)

@@ -1,14 +1,11 @@
 """`rewind bench evaluation`: the time of an evaluation, relative to training, in one run."""
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rewind.cli.arguments import Rare
 from rewind.data import Trajectories
@@ -17,6 +14,9 @@ from rewind.envs.make import FAST
 from rewind.errors import UsageError, require, unknown_name
 from rewind.evaluation import Evaluation, Evaluator
 from rewind.files import write_json
+from rewind.rebuilt.collect import play, to_trajectories
+from rewind.rebuilt.players import UniformPlayer
+from rewind.rebuilt.recipes import RANDOM, Recipe
 from rewind.table import table
 from rewind_lab.bench.timing import machine, side_by_side
 from rewind_lab.bench.train import training_job
@@ -90,7 +90,7 @@ class BenchEvaluation:
             AS_IS: partial(evaluation, AS_IS, judge()),
             LONGEST: partial(evaluation, LONGEST, judge(terminate_when_unhealthy=False)),
         }
-        first = {name: seconds(job) for name, job in jobs.items()}
+        first = side_by_side(jobs, 1)
         measured = side_by_side(jobs, self.rounds)
         return {
             "machine": machine() | {package: version(package) for package in PACKAGES},
@@ -108,12 +108,6 @@ class BenchEvaluation:
         }
 
 
-def seconds(job: Callable[[], None]) -> float:
-    begin = time.perf_counter()
-    job()
-    return time.perf_counter() - begin
-
-
 def lengths(result: Evaluation) -> dict[str, float]:
     return {
         "mean": float(result.lengths.mean()),
@@ -125,31 +119,10 @@ def lengths(result: Evaluation) -> dict[str, float]:
 def wandering(name: str, rows: int, threads: int = 0) -> Trajectories:
     """At least `rows` transitions of random actions, in episodes that continue to the horizon."""
     env: Any = make(name, 1)
-    copies = -(-rows // env.max_episode_steps)
-    steps = min(rows, env.max_episode_steps)
-    env = make(name, copies, terminate_when_unhealthy=False, threads=threads)
-    stream = np.random.default_rng(0)
-    observations, actions, rewards = [env.reset(seed=0)[0]], [], []
-    for _ in range(steps):
-        actions.append(stream.uniform(-1, 1, env.action_space.shape).astype(np.float32))
-        after, reward, *_ = env.step(actions[-1])
-        observations.append(after)
-        rewards.append(reward)
-    return Trajectories(
-        observations=one_by_one(observations[:-1]),
-        actions=one_by_one(actions),
-        rewards=one_by_one(rewards),
-        lengths=np.full(copies, steps),
-        terminated=np.zeros(copies, bool),
-        final_observations=observations[-1],
-        final_known=np.ones(copies, bool),
-    )
-
-
-def one_by_one(steps: list[Any]) -> Any:
-    """Values of all copies at each step, as rows: first all steps of the first copy."""
-    by_copy = np.stack(steps, axis=1)
-    return by_copy.reshape(-1, *by_copy.shape[2:])
+    horizon = env.max_episode_steps
+    recipe = Recipe("wandering", name, min(rows, horizon), rows, (RANDOM,), width=-(-rows // horizon))
+    env = make(name, recipe.width, terminate_when_unhealthy=False, autoreset_mode="Disabled", threads=threads)
+    return to_trajectories(play(UniformPlayer(env), recipe, 0, 0, 0), recipe, {})
 
 
 def print_figures(figures: dict[str, Any]) -> None:

@@ -90,11 +90,13 @@ def measure(name: str, work: Path) -> dict[str, Any]:
         truths[key] = read_json(path)
     estimates = {}
     for fit, settings in common["fits"].items():
-        chosen = FitSettings(
-            steps=about["fit_steps"], batch_size=about["fit_batch"], hidden=tuple(about["fit_hidden"]), **settings
-        )
-        result = evaluate_offline(held_out, policies, common["discount"], chosen)
-        estimates[fit] = {key: [float(bound) for bound in result.estimate(key)] for key in policies}
+        path = work / "estimates" / f"{fit}.json"
+        if not path.exists():
+            fitted = {"steps": about["fit_steps"], "batch_size": about["fit_batch"], **settings}
+            chosen = FitSettings(hidden=tuple(about["fit_hidden"]), **fitted)
+            result = evaluate_offline(held_out, policies, common["discount"], chosen)
+            write_json(path, {key: [float(bound) for bound in result.estimate(key)] for key in policies})
+        estimates[fit] = read_json(path)
     diagnostics = {key: policy.provenance["figures"] for key, policy in policies.items()}
     judged = Judged(truths, estimates, {one: {k: v[one] for k, v in diagnostics.items()} for one in DIAGNOSTICS})
     device = jax.devices()[0].device_kind

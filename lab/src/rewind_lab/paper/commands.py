@@ -93,7 +93,7 @@ class PaperRun(Chosen):
         from rewind.training.engine import device_kind
         from rewind.training.session import find_device
         from rewind_lab.paper.clock import until
-        from rewind_lab.paper.cost_table import measure_cost
+        from rewind_lab.paper.costs import measure_cost
         from rewind_lab.paper.job import JobOptions
         from rewind_lab.paper.runner import Runner, RunnerOptions
 
@@ -117,8 +117,7 @@ class PaperRun(Chosen):
 
     def _show(self) -> None:
         from rewind_lab.paper.clock import parse_duration
-        from rewind_lab.paper.cost_table import cost_done
-        from rewind_lab.paper.costs import CostEstimate, pack
+        from rewind_lab.paper.costs import CostEstimate, cost_done, pack
         from rewind_lab.paper.results import read_index
         from rewind_lab.paper.status import plan_text
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -11,9 +12,11 @@ from typing import Any
 
 import jax
 
+from rewind.checked_log import METRICS, Mark, read_log
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, RewindError
 from rewind.evaluation import evaluation_steps
+from rewind.evaluation.rows import Row, group_rows
 from rewind.evaluation.scoring import Scorer, find_environment
 from rewind.files import read_json, write_json
 from rewind.progress import say
@@ -21,12 +24,12 @@ from rewind.run_spec import PRECISION, RunSpec
 from rewind.training import Options, Run, Trainer, engine_run
 from rewind.training.checkpoint import checkpoints
 from rewind.training.engine import device_kind, made_with
-from rewind.training.journal import Journal
+from rewind.training.evaluations import GroupEvaluator, kept_in
+from rewind.training.journal import LOOK, Journal
 from rewind.training.options import CannotResume
 from rewind.training.session import find_device, group_folder
 from rewind_lab.paper.clock import Clock, Deadline
 from rewind_lab.paper.costs import datasets_of
-from rewind_lab.paper.trained import TrainedGroup, trained_elsewhere
 from rewind_lab.paper.work import TRAINED, is_trained, read_work, write_work
 
 LOG_EVERY = 10_000
@@ -48,6 +51,57 @@ class JobOptions:
     fused: bool = False
     progress: bool = True
     evaluation_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class TrainedGroup:
+    """A group that has been trained, while its last evaluations are under way.
+
+    outcome: what was noted of it then, see `train_group`
+    journal: where its evaluations are recorded
+    waited: the share of its time in which the host waited for the device: none means that the host holds it up; None
+        where another process has trained it
+    """
+
+    specs: Sequence[RunSpec]
+    outcome: Mapping[str, Any]
+    journal: Journal
+    waited: float | None = None
+
+    def wait(self, deadline: Deadline) -> bool:
+        """Until its evaluations are over; False: the time was before them, and what is left is kept in its folder."""
+        while self.journal.poll():
+            if deadline.over():
+                return False
+            time.sleep(LOOK)
+        return True
+
+    def rows(self) -> list[Row]:
+        """Its results, once its evaluations are over."""
+        self.journal.close()
+        return group_rows(self.specs, list(self.journal.records.values()), self.outcome)
+
+
+def trained_elsewhere(
+    specs: Sequence[RunSpec], outcome: Mapping[str, Any], folder: Path, evaluator: GroupEvaluator
+) -> TrainedGroup:
+    """A group that another process has trained, here or on another machine: evaluates what it has left.
+
+    folder: with the group's metrics, and the evaluations
+    """
+    lacks = read_log(folder / METRICS, range(len(specs))).lacks(Mark(*outcome.get("log", ())))
+    if lacks:
+        raise DataError(f"{lacks}: copy the files from where the group was trained, or remove {folder.parent}")
+    journal = Journal({number: spec.run for number, spec in enumerate(specs)}, evaluator, folder, float("inf"))
+    missing = {*outcome["evaluations"]} - journal.evaluated - {step for step, _ in kept_in(folder)}
+    if missing or not all(journal.records.values()):
+        journal.close()
+        lacks = f"no evaluation of step {min(missing):,}" if missing else "no metrics of some runs"
+        raise DataError(
+            f"{folder} has {lacks}, neither done (metrics.jsonl) nor to be done (evaluation-STEP.npz): copy the files "
+            f"from where the group was trained, or remove {folder.parent} to train it again"
+        )
+    return TrainedGroup(specs, outcome, journal)
 
 
 @lru_cache(maxsize=4)

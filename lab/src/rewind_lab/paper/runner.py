@@ -12,9 +12,8 @@ from rewind.run_spec import RunSpec, group_name
 from rewind.training import Stopped
 from rewind_lab.paper.clock import Deadline
 from rewind_lab.paper.costs import CostEstimate, SpecGroup, datasets_of, next_group
-from rewind_lab.paper.job import JobOptions, check_datasets, train_group
+from rewind_lab.paper.job import JobOptions, TrainedGroup, check_datasets, train_group
 from rewind_lab.paper.results import Index, gather, index_of, read_index
-from rewind_lab.paper.trained import TrainedGroup
 from rewind_lab.paper.work import begun, forget_work, is_trained, only_runner, work_folder
 
 MOST_BEHIND = 2  # groups whose last evaluations are under way while the next one is trained

@@ -7,8 +7,7 @@ from typing import Any
 
 from rewind.run_spec import RunSpec
 from rewind.table import table
-from rewind_lab.paper.cost_table import cost_done
-from rewind_lab.paper.costs import CostEstimate, datasets_of, pack
+from rewind_lab.paper.costs import CostEstimate, cost_done, datasets_of, pack
 from rewind_lab.paper.definitions import Definitions, in_order
 from rewind_lab.paper.results import Index, read_index
 from rewind_lab.paper.work import begun, is_trained, work_folder

@@ -164,5 +164,11 @@ document.getElementById("theme").addEventListener("click", (event) => {
   theme(names[(names.indexOf(event.target.dataset.name) + 1) % names.length]);
 });
 
+// A table that goes on to the right says so. One behind a line has no size before it is opened.
+const boxes = document.querySelectorAll(".scroll");
+const mark = (box) => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+const sizes = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
+boxes.forEach((box) => { sizes.observe(box); box.addEventListener("scroll", () => mark(box)); });
+
 // On paper nothing can be opened.
 window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));

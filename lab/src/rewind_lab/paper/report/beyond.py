@@ -75,7 +75,9 @@ def _pairs(title: str, scores: Scores, name: str) -> Table:
         found = {variant: own for (each, variant), own in scores.items() if each == dataset}
         rests = {variant: tuple(each for each in variant if each[0] != name) for variant in found}
         for rest in sorted({*rests.values()}, key=order):
-            own = {dict(variant)[name]: runs for variant, runs in found.items() if rests[variant] == rest}
+            own = {
+                dict(variant).get(name, PAIRED[name]): runs for variant, runs in found.items() if rests[variant] == rest
+            }
             change = _change(own[other], own[one]) if len(own) == 2 else Cell(kind="missing")
             cells = [_cell(own.get(one)), _cell(own.get(other)), change]
             lines.append(Line(f"{short(dataset)}: {name_of(rest)}", cells))

@@ -40,8 +40,8 @@ RULE = (
     f"reaches beyond {MARGIN:g}; it does not hold where the whole interval is below {MARGIN:g}. Otherwise it is "
     "undecided, and so it is where its p value, corrected for all claims of the table after Holm, exceeds 0.05. "
     "Beside stands the same difference from the paper's own tables, for the same data sets. “Can this data show "
-    "it?”: no where the interval is wider than the paper's effect, or where the other method leaves no room for it "
-    "below 100."
+    "it?”: no where the interval holds 0 and is wider than the paper's effect, or where the other method leaves no "
+    "room for it below 100."
 )
 NO_BREAK = "\N{NO-BREAK SPACE}"
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
@@ -189,7 +189,7 @@ def _scores_table(caption: str, findings: Sequence[Finding]) -> Table:
     reach = max([10.0, *(_reach(finding.contrast) for finding in findings)])
     columns = (
         "Claim", "Verdict", "Agent", "Ours, over seeds", "Seeds and data sets", "Paper", "p (Holm)", "Data sets",
-        "Can this data show it?", "Compared",
+        "Can this data show it?",
     )  # fmt: skip
     return Table(caption, columns, [Line(each.claim.text, _cells(each, reach)) for each in findings], cards=True)
 
@@ -205,14 +205,13 @@ def _cells(finding: Finding, reach: float) -> list[Cell]:
     assert contrast is not None
     return [
         Cell(kind=finding.verdict, strong=True),
-        Cell(ALGORITHMS[finding.algorithm]),
+        Cell(ALGORITHMS[finding.algorithm], finding.claim.comparison),
         Cell(points(contrast.ours), picture=_picture(contrast, reach)),
         Cell("" if contrast.other_sets is None else points(contrast.other_sets)),
         Cell(points(contrast.paper)),
         Cell("" if finding.p is None else "< 0.001" if finding.p < 0.001 else f"{finding.p:.3f}"),
         Cell(f"{len(contrast.used)} of {len(contrast.wanted)}"),
         Cell(can_show(contrast)),
-        Cell(finding.claim.comparison),
     ]
 
 

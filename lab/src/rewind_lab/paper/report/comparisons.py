@@ -248,9 +248,9 @@ def can_show(contrast: Contrast) -> str:
         return f"no: too few sets with runs{without}"
     reach = float(contrast.ours.high - contrast.ours.low) / 2
     theirs = None if contrast.paper is None else float(contrast.paper.value)
-    if theirs is not None and contrast.level is not None and contrast.level + theirs > 100:
+    if theirs is not None and contrast.level is not None and contrast.level + theirs > 100 and contrast.ours.low <= 0:
         return f"no: from {contrast.level:.0f} points there is no room for {theirs:.0f}{without}"
-    if reach > max(abs(theirs or 0.0), MARGIN):
+    if contrast.ours.low <= 0 <= contrast.ours.high and reach > max(abs(theirs or 0.0), MARGIN):
         return f"no: too few seeds, ±{reach:.1f}{without}"
     return f"yes, ±{reach:.1f}{without}"
 

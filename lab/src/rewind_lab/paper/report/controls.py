@@ -31,11 +31,25 @@ def progress(results: PaperResults) -> tuple[Table, int, int]:
 def controls(results: PaperResults) -> list[Block]:
     """A table for each control with something to compare; a sentence for those without."""
     definitions = load_definitions(EVIDENCE)
-    asked = [table for table in definitions.tables.values() if table.part == "e"]
+    tables_of_e = [table for table in definitions.tables.values() if table.part == "e"]
+    included = {name for table in tables_of_e for name in table.includes}
+    asked = [table for table in tables_of_e if table.name not in included]
     found = {table.title: compared_table(definitions, table, results) for table in asked}
     tables: list[Block] = [table for table in found.values() if table is not None]
     missing = [_lower(title) for title, table in found.items() if table is None]
     return [*tables, f"Not run yet: {'; '.join(missing)}."] if missing else tables
+
+
+def explained(results: PaperResults) -> list[Block]:
+    """The same in few words: of each control the means, or the differences."""
+    return [_in_words(block) if isinstance(block, Table) else block for block in controls(results)]
+
+
+def _in_words(table: Table) -> str:
+    pairs = [(line.head, line.cells[-1]) for line in table.lines]
+    if table.lines[-1].total:
+        pairs = list(zip(table.columns[1:], table.lines[-1].cells, strict=True))
+    return f"{table.caption}. {'; '.join(f'{name}: {cell.text}' for name, cell in pairs if cell.text)}."
 
 
 def _lower(title: str) -> str:

@@ -15,7 +15,7 @@ from rewind.report.scores import score_tables
 from rewind_lab.paper.datasets import hyper_parameters
 from rewind_lab.paper.report import beyond, claims, summary, tables
 from rewind_lab.paper.report.bounded import bounded_tables
-from rewind_lab.paper.report.controls import controls, progress, recommendation
+from rewind_lab.paper.report.controls import controls, explained, progress, recommendation
 from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, directions_table, figure_3, table_4
 from rewind_lab.paper.report.gains import gains
@@ -65,6 +65,8 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
         Section("answers", "In short", sentences(found, first)),
         Section("verdicts", "Claims", claims.verdicts(found)),
     ]
+    if results.newest:
+        extracts.append(Section("explained", "What explains it", explained(results)))
     return Document("The paper, rerun", subtitle, _facts(results, first), sections, data, extracts)
 
 

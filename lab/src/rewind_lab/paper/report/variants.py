@@ -10,13 +10,15 @@ from rewind.run_spec import RunSpec
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 
+USUAL = {"window": 1, "precision": "default", "order": "backward"}  # of runs that do not name them
+SWEEPS = ("reuse", "rank_exponent", "stagger", "order")
 BOUNDS = ("target_low", "target_high")  # of the critics' targets
 
 
 def described(spec: RunSpec) -> dict[str, Any]:
     settings = paper_settings(spec.algorithm, spec.dataset) | dict(spec.settings)
     settings, bounded = without_bounds(settings)
-    return {
+    values = {
         "algorithm": spec.algorithm,
         "sampler": spec.sampler,
         "beta": spec.beta,
@@ -25,8 +27,12 @@ def described(spec: RunSpec) -> dict[str, Any]:
         "stagger": spec.stagger,
         "block": spec.block or "default",
         "bounded": bounded,  # by what, differs from one data set to the next
+        **USUAL,
         **settings,
     }
+    if spec.sampler == "baseline":  # it has no sweeps that these could be of
+        values = {name: value for name, value in values.items() if name not in SWEEPS}
+    return values
 
 
 def without_bounds(settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -68,7 +74,9 @@ def name_of(variant: Variant) -> str:
             told += ["bounded"] if value else []
         elif name == "block":
             told.append(f"{value} steps planned")
-        elif name == "beta" and ("sampler", "baseline") in variant:
+        elif USUAL.get(name) == value:
+            continue
+        elif name == "beta" and ("sampler", "baseline") in variant and dict(variant).get("window", 1) == 1:
             continue  # it carries nothing that a beta could weigh
         else:
             told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
