@@ -53,7 +53,7 @@ class Block:
         few = re.sub(r"(--steps |[^_]steps=)([\d_]+)", lambda m: m[1] + str(min(int(m[2]), MOST_STEPS)), self.source)
         few = re.sub(r"--hold-out [\d.]+", rf"\g<0> --fit-steps {MOST_STEPS}", few)
         few = re.sub(r"--offline(?!.*--steps)", f"--offline --steps {MOST_STEPS}", few)
-        return re.sub(r"(--episodes |--members )\d+", r"\g<1>2", few)
+        return re.sub(r"(--episodes )\d+", r"\g<1>1", few)
 
 
 def pages() -> list[Path]:
