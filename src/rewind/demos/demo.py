@@ -33,7 +33,7 @@ class Way(NamedTuple):
     window: int = 1
 
 
-class Cost(NamedTuple):
+class ReplayCost(NamedTuple):
     """Seconds of a training with everything; processor seconds of one update, which a busy machine changes little."""
 
     seconds: float
@@ -66,7 +66,7 @@ def run_demo(command: DemoSettings) -> None:
     print(f"{successes:.1%} of them reach the goal, {(data.rewards > 0).mean():.2%} of the rewards are not 0.")
     print(f"TD3+BC, {command.seeds} seeds, {command.steps:,} updates. Episodes that reach the goal, in %:\n")
     trained: list[Trained] = []
-    costs: dict[str, Cost] = {}
+    costs: dict[str, ReplayCost] = {}
     for name, way in WAYS.items():
         results, costs[name] = train_way(command, data, name, way)
         trained += results
@@ -78,7 +78,7 @@ def run_demo(command: DemoSettings) -> None:
     print(f"{time.monotonic() - begin:.0f} s in all")
 
 
-def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) -> tuple[list[Trained], Cost]:
+def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) -> tuple[list[Trained], ReplayCost]:
     """All seeds of one way, trained together, and what that took."""
     runs = make_runs(
         data, "td3_bc", samplers=[Sampler(way.sampler)], betas=[way.beta], seeds=range(command.seeds),
@@ -98,10 +98,10 @@ def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) ->
         evaluate_at=tuple(evaluation_steps(steps, every)), log_every=every, on_evaluation=on_evaluation,
     )  # fmt: skip
     (first, after_first), (last, after_last) = evaluated[0], evaluated[-1]  # compilation is before the first
-    return trained, Cost(time.monotonic() - begin, (after_last - after_first) / (last - first))
+    return trained, ReplayCost(time.monotonic() - begin, (after_last - after_first) / (last - first))
 
 
-def cost_table(compared: Sequence[Variant], costs: Mapping[str, Cost]) -> str:
+def cost_table(compared: Sequence[Variant], costs: Mapping[str, ReplayCost]) -> str:
     """Scores beside the time that they took."""
     rows = []
     for variant, row in zip(compared, scores(compared), strict=True):
@@ -118,7 +118,7 @@ def cost_table(compared: Sequence[Variant], costs: Mapping[str, Cost]) -> str:
     return table(rows)
 
 
-def message(compared: Sequence[Variant], costs: Mapping[str, Cost]) -> str:
+def message(compared: Sequence[Variant], costs: Mapping[str, ReplayCost]) -> str:
     """What backward order buys, in the figures of this run."""
     means = {variant.name: _means(variant).mean() for variant in compared}
     price = {name: cost.update / costs[UNIFORM].update for name, cost in costs.items()}
