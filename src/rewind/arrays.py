@@ -1,6 +1,7 @@
 """Arrays of other libraries as NumPy's, dicts of arrays, and states without arrays. Only NumPy is imported."""
 
 import json
+import mmap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]  # a NumPy array
 
+FEW_PAGES = 4
 LISTED = 100_000  # arrays with at most so many numbers are lists in a state: it can then be written as JSON
 
 
@@ -61,13 +63,35 @@ def mapped(value: Any) -> Any:
 
 def on_disk(value: Any) -> bool:
     """Whether an array, or one of a dict of them, is mapped from a file."""
-    if isinstance(value, dict):
-        return any(map(on_disk, value.values()))
+    return any(map(on_disk, value.values())) if isinstance(value, dict) else _mapping(value) is not None
+
+
+def _mapping(value: Any) -> Any:
+    """What an array is mapped by, None if it is in memory."""
     while value is not None:
-        if isinstance(value, np.memmap):
-            return True
+        if isinstance(value, mmap.mmap):
+            return value
         value = getattr(value, "base", None)
-    return False
+    return None
+
+
+def read_soon(array: Any, rows: Array) -> None:
+    """Tell the system which rows of a mapped array are read next, in ascending order: it then reads those pages alone.
+
+    Otherwise it reads around each of them, up to megabytes, most of which nobody asked for.
+    """
+    source = _mapping(array)
+    if source is None or not hasattr(mmap, "MADV_RANDOM") or not array.size or not rows.size:
+        return
+    source.madvise(mmap.MADV_RANDOM)
+    begin = array.ctypes.data - np.frombuffer(source, np.uint8).ctypes.data
+    first = (begin + rows * array.strides[0]) // mmap.PAGESIZE
+    last = (begin + (rows + 1) * array.strides[0] - 1) // mmap.PAGESIZE
+    (starts,) = np.concatenate([[True], first[1:] > last[:-1] + 1]).nonzero()
+    ends = np.append(starts[1:], len(rows)) - 1
+    for page, count in zip(first[starts].tolist(), (last[ends] - first[starts] + 1).tolist(), strict=True):
+        if count >= FEW_PAGES:  # fewer are read as fast when they are needed
+            source.madvise(mmap.MADV_WILLNEED, page * mmap.PAGESIZE, count * mmap.PAGESIZE)
 
 
 def plain_state(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class DataBuild:
 class DataConvert:
     """Write a data set as a folder of .npy files that stay on the disk, for data that does not fit into memory.
 
-    Use the folder like any data set: rewind train FOLDER. An HDF5 file is converted piece by piece.
+    Use the folder like any data set: rewind train --dataset FOLDER. An HDF5 file is converted piece by piece.
 
     Example: rewind data convert log.hdf5 log_on_disk
     """

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewind.arrays import Array, each_part
+from rewind.arrays import Array, each_part, read_soon
 from rewind.errors import UsageError
 from rewind.memory.batch import Batch, Plan
 from rewind.memory.replay import Replay
@@ -93,4 +93,5 @@ class ReadAhead(Iterator[Batch]):
 
 
 def _read(source: Any, rows: Array, values: Array) -> None:
+    read_soon(source, rows)
     values[:] = source.take(rows, axis=0)

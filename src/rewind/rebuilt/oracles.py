@@ -7,6 +7,7 @@ are given afterwards, by the task (`rewind.data.ogbench`), so that one file serv
 A row of `Episodes` holds the observation, then the state that tasks are judged by: qpos and the states of the buttons.
 """
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,13 @@ class OraclePlayer:
         self.env = package_env(
             f"{self.task}-v0", terminate_at_goal=False, mode="data_collection", max_episode_steps=recipe.horizon + 1
         )
+        self.env.reset(seed=0)  # compiles the model
+        self._first = {
+            name: copy.deepcopy(value)
+            for name, value in vars(self.env.unwrapped).items()
+            if name.startswith(("_target", "_cur", "_prev"))
+        }
+        self._damping = self.env.unwrapped.model.dof_damping.copy()
         self.oracles = {name: self._oracle(name) for name in OBJECTS[self.family]}
 
     def _oracle(self, name: str) -> Any:
@@ -58,8 +66,14 @@ class OraclePlayer:
             if self.family != "scene" or _in_sight(_split(rows, self.task)["qpos"]):
                 return rows, actions
 
+    def _forget(self) -> None:
+        """Undo what a reset leaves of the last episode: locks, and targets that an oracle sees for one step."""
+        vars(self.env.unwrapped).update(copy.deepcopy(self._first))
+        self.env.unwrapped.model.dof_damping[:] = self._damping
+
     def _play(self, stream: np.random.Generator) -> tuple[Array, Array]:
         np.random.seed(int(stream.integers(2**32)))  # noqa: NPY002  the oracles draw from NumPy's global generator
+        self._forget()
         observation, info = self.env.reset(seed=int(stream.integers(2**31)))
         stack = {"cube-single": 0.0, "cube-double": stream.uniform(0.0, 0.25)}.get(self.task, 0.5)
         noise = stream.uniform(0.0, NOISE) * NOISE_SCALES

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewind.agents.agent import Agent
-from rewind.arrays import Array, on_disk
+from rewind.arrays import Array, on_disk, read_soon
 from rewind.training.device_table import Source, end_column, fill_rows, table_width
 from rewind.training.planner import Planned
 
@@ -67,8 +67,14 @@ class BlockReader:
             for at in range(begin, end, PIECE):
                 piece = slice(at, min(at + PIECE, end))
                 rows = chosen[piece] - source.first
-                reading.append(self._pool.submit(fill_rows, table[piece], rows, source, ends))
+                reading.append(self._pool.submit(_fill, table[piece], rows, source, ends))
         return reading
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+def _fill(table: Array, rows: Array, source: Source, ends: Array) -> None:
+    for array in (source.data.observations, source.data.actions):
+        read_soon(array, rows)
+    fill_rows(table, rows, source, ends)
