@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from rewind.data.load import READERS
+from rewind.memory import PRIORITIES
 from tests.docs.blocks import ROOT, blocks_of, pages, prepared, write_logs, write_policy
 
 PAGES = {str(page.relative_to(ROOT)): blocks_of(page) for page in pages()}
@@ -76,6 +78,8 @@ def write_program(path: Path, text: str) -> None:
 
 def run_blocks(blocks, folder, monkeypatch):
     monkeypatch.chdir(folder)
+    for registry in (PRIORITIES, READERS):  # what a block registers ends with it
+        monkeypatch.setattr(registry, "_things", dict(registry._things))
     namespace = prepared()
     for block in blocks:
         if not block.run or any(importlib.util.find_spec(package) is None for package in block.needs):

@@ -8,7 +8,7 @@ from rewind_lab.bench.evaluation import BenchEvaluation
 from rewind_lab.bench.larger import BenchLarger
 from rewind_lab.bench.memory import BenchMemory
 from rewind_lab.bench.peers import BenchPeers
-from rewind_lab.bench.ranking import BenchRanking
+from rewind_lab.bench.ranking_command import BenchRanking
 from rewind_lab.bench.tables import BenchTables
 from rewind_lab.bench.train import BenchTrain
 from rewind_lab.cards.commands import Data

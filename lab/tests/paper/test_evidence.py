@@ -4,8 +4,6 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from rewind_lab.paper.index import Index, read_index
-from rewind_lab.paper.packing import pack
 
 from rewind import DataError
 from rewind.agents.settings import paper_settings
@@ -13,9 +11,10 @@ from rewind.rebuilt.point import wander
 from rewind.run_spec import PRECISION
 from rewind_lab.paper import halves
 from rewind_lab.paper.choice import Setting, choice_text, read_choice
-from rewind_lab.paper.costs import CostEstimate
+from rewind_lab.paper.costs import CostEstimate, pack
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.report.recommendation import outcome_of, outcome_text
+from rewind_lab.paper.results import Index, read_index
 
 DEFINITIONS = load_definitions(EVIDENCE)
 WANTED = DEFINITIONS.wanted(RunChoice())

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from rewind_lab.paper.index import read_index
 
 from rewind.report.runs import runs_of
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
@@ -12,7 +11,7 @@ from rewind_lab.paper.report.controls import controls, explained, progress
 from rewind_lab.paper.report.glance import glance_panels, sentences
 from rewind_lab.paper.report.report import ORDER, _facts, _judged_sections, _with_a_story_first
 from rewind_lab.paper.report.results import PaperResults
-from rewind_lab.paper.results import read_rows
+from rewind_lab.paper.results import read_index, read_rows
 
 from .synthetic import as_claimed, rows
 

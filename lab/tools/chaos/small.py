@@ -66,7 +66,7 @@ class Arithmetic:
         self.rows, self.alive = np.asarray(table.rows), jnp.ones(len(agents), bool)
         self.state = {"sums": np.stack([np.full(self.rows.shape[1], seed, np.float32) for seed in seeds])}
 
-    def run(self, indices, fresh):
+    def run(self, indices, fresh, rows=None):
         sums = np.array(self.state["sums"])
         found = self.rows[self.firsts[:, None, None] + indices]  # (runs, steps, batch, width)
         disagreement = np.empty(indices.shape, np.float32)

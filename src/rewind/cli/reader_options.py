@@ -12,8 +12,7 @@ class ReaderOptions:
     """Which column of a table (.csv, .parquet) is what. Columns that are not named are guessed, and printed."""
 
     map: Path | None = None
-    """For a table: the file that says which column is what; rewind inspect LOG --write-map FILE writes one. Columns can
-    also be named one by one: --help-all."""
+    """For a table: the file that names its columns, which rewind inspect LOG --write-map FILE writes."""
     episode: Rare[str | None] = None
     """The column that tells episodes apart."""
     time: Rare[str | None] = None

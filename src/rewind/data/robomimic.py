@@ -84,8 +84,9 @@ def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None) -
     known = sorted(group[names[0]]["obs"])
     if keys is None and len(known) == 1:
         keys = known
+    if keys is None:
+        raise DataError(f"the observations have the keys {', '.join(known)}; choose some: keys=[...], --keys")
     check_keys(keys, known)
-    assert keys is not None
     if images := [key for key in keys if len(keys) > 1 and group[names[0]]["obs"][key].ndim > 2]:
         raise DataError(f"obs/{images[0]} is an image: choose it alone, or leave it out")
     check_file(path, int(lengths.sum()) * sum(_row_bytes(group[names[0]]["obs"][key]) for key in keys))

@@ -140,7 +140,7 @@ def work(connection: Any, place: str, folder: Path, sampler: str, settings: dict
     device = device_kind()
     if place == "disk":
         training(random_trajectories(SMALL, *LENGTHS), SAMPLERS[sampler], settings)()
-    watch = Watch()
+    watch = MemoryWatch()
     data = load(folder) if place == "disk" else in_memory(load(folder))
     jobs = {"train": training(data, SAMPLERS[sampler], settings), "read": reading(data, sampler, place, settings)}
     connection.send({"device": device})
@@ -157,7 +157,7 @@ def work(connection: Any, place: str, folder: Path, sampler: str, settings: dict
         connection.send({"seconds": seconds, "bytes_read": bytes_read() - before, "private_bytes": watch.most})
 
 
-class Watch:
+class MemoryWatch:
     """The most private memory that this process has taken since now."""
 
     def __init__(self) -> None:

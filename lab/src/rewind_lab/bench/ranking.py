@@ -6,7 +6,6 @@ the way, evaluate each in the simulator (the truth), and rank them by the held-o
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories, load
 from rewind.envs.make import known_task, make
-from rewind.errors import UsageError, unknown_name
+from rewind.errors import UsageError
 from rewind.evaluation.fqe import FitSettings
 from rewind.evaluation.offline import evaluate_offline
 from rewind.evaluation.scoring import diagnosed, find_environment
@@ -29,7 +28,7 @@ from rewind.training import Options, Run, Trained, View, make_runs, train
 from rewind.training.engine import to_host
 from rewind.training.group import Group
 from rewind.training.policies import to_policy
-from rewind_lab.bench.ranking_figures import Judged, judge, summarise
+from rewind_lab.bench.ranking_figures import Judged, judge
 from rewind_lab.bench.timing import machine
 
 DIAGNOSTICS = ("td_error", "value_bias", "action_distance")
@@ -39,36 +38,6 @@ DIAGNOSTICS = ("td_error", "value_bias", "action_distance")
 def definition() -> Mapping[str, Any]:
     """ranking.toml."""
     return tomllib.loads((resources.files("rewind_lab.bench") / "ranking.toml").read_text(encoding="utf-8"))
-
-
-@dataclass
-class BenchRanking:
-    """Measure how well fitted Q evaluation, TD error and others rank policies where a simulator knows the truth.
-
-    Example: rewind bench ranking --sets rewind/cartpole-mixed-v0
-    """
-
-    sets: tuple[str, ...] = ()
-    """Data sets of ranking.toml; default: all. One that has its file in --out is not measured again."""
-    out: Path = Path("lab/results/ranking")
-    """Folder for the results, a file for each set."""
-    work: Path = Path("runs/ranking")
-    """Folder for the policies: a set that was stopped continues from them."""
-    summary: Path | None = None
-    """Also write the means over all sets in --out to this file: src/rewind/report/ranking.json is what pages show."""
-
-    def run(self) -> None:
-        known = definition()["sets"]
-        for name in self.sets or known:
-            if name not in known:
-                raise unknown_name("set of ranking.toml", name, known)
-            path = self.out / f"{name.replace('/', '-')}.json"
-            if not path.exists():
-                write_json(path, measure(name, self.work / name.replace("/", "-")))
-            print_figures(read_json(path))
-        if self.summary is not None:
-            write_json(self.summary, summarise([read_json(path) for path in sorted(self.out.glob("*.json"))]))
-            print(f"wrote {self.summary}")
 
 
 def measure(name: str, work: Path) -> dict[str, Any]:

@@ -38,7 +38,10 @@ print((status("VmHWM") - before) / data.nbytes)
 
 @dataclass
 class BenchTables:
-    """Measure seconds and peak memory of reading tables, as ratios to pyarrow's seconds and to the arrays."""
+    """Measure seconds and peak memory of reading tables, as ratios to pyarrow's seconds and to the arrays.
+
+    Example: rewind bench tables --rows 100000
+    """
 
     rows: int = 1_000_000
     """Rows of the tables."""

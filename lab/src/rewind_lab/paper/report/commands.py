@@ -115,7 +115,10 @@ class PaperCloned:
 
 @dataclass
 class PaperChoice:
-    """Show what could be chosen, choose the recommended setting once, and show its test on the held-back half."""
+    """Show what could be chosen, choose the recommended setting once, and show its test on the held-back half.
+
+    Example: rewind paper choice
+    """
 
     results: Path = Path("lab/results/evidence")
     """Folder of results."""

@@ -1,0 +1,40 @@
+"""`rewind bench ranking`, without the imports that measuring needs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rewind.errors import unknown_name
+from rewind.files import read_json, write_json
+from rewind_lab.bench.ranking_figures import summarise
+
+
+@dataclass
+class BenchRanking:
+    """Measure how well fitted Q evaluation, TD error and others rank policies where a simulator knows the truth.
+
+    Example: rewind bench ranking --sets rewind/cartpole-mixed-v0
+    """
+
+    sets: tuple[str, ...] = ()
+    """Data sets of ranking.toml; default: all. One that has its file in --out is not measured again."""
+    out: Path = Path("lab/results/ranking")
+    """Folder for the results, a file for each set."""
+    work: Path = Path("runs/ranking")
+    """Folder for the policies: a set that was stopped continues from them."""
+    summary: Path | None = None
+    """Also write the means over all sets in --out to this file: src/rewind/report/ranking.json is what pages show."""
+
+    def run(self) -> None:
+        from rewind_lab.bench.ranking import definition, measure, print_figures  # imports JAX
+
+        known = definition()["sets"]
+        for name in self.sets or known:
+            if name not in known:
+                raise unknown_name("set of ranking.toml", name, known)
+            path = self.out / f"{name.replace('/', '-')}.json"
+            if not path.exists():
+                write_json(path, measure(name, self.work / name.replace("/", "-")))
+            print_figures(read_json(path))
+        if self.summary is not None:
+            write_json(self.summary, summarise([read_json(path) for path in sorted(self.out.glob("*.json"))]))
+            print(f"wrote {self.summary}")
