@@ -3,7 +3,7 @@
 import numpy as np
 
 from rewind import Trajectories
-from rewind.arrays import each_part
+from rewind.data.parts import each_part
 
 KINDS = ("discrete", "image", "dict", "extras")
 LENGTHS = np.array([5, 1, 9, 3, 4, 7])

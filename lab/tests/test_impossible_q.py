@@ -15,7 +15,7 @@ from tests.helpers import make
 from tests.training.small import DATA
 
 from rewind.data import save_npz
-from rewind.training.device_table import Source, make_normaliser
+from rewind.training.view import Source, make_normaliser
 
 
 @pytest.fixture

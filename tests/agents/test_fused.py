@@ -14,8 +14,8 @@ from rewind.agents import Transitions, fused
 from rewind.agents.iql import IQL
 from rewind.agents.networks import MLP, fused_networks
 from rewind.agents.td3_bc import TD3BC
-from rewind.training.device_table import DeviceTable
 from rewind.training.engine import Engine
+from rewind.training.view import DeviceTable
 
 SIZES = [([14, 64, 64, 1], 2), ([29, 128, 128, 8], None), ([80, 64, 64, 8], None)]  # the last too wide to be kept
 

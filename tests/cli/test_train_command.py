@@ -31,8 +31,8 @@ from rewind.evaluation.scoring import Scorer
 from rewind.rebuilt.point import wander
 from rewind.table import number
 from rewind.training import Trained, make_runs
-from rewind.training.device_table import make_normaliser
 from rewind.training.policies import save_policies, to_policy
+from rewind.training.view import make_normaliser
 
 KITCHEN = Path(__file__).parents[2].parent / "shared" / "data" / "kitchen-complete-v0.hdf5"
 TINY = ["--hidden", "8", "8", "--batch-size", "8", "--log-every", "10"]

@@ -9,7 +9,7 @@ from tests.kinds import KINDS, data_of
 torch = pytest.importorskip("torch")
 
 from rewind import TrajectoryReplay
-from rewind.arrays import each_part
+from rewind.data.parts import each_part
 
 EXPECTED = ("observations", "actions", "next_observations", "extras")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rewind import DataError, TrajectoryReplay, UniformReplay, UsageError, load
-from rewind.arrays import named_parts, on_disk
 from rewind.data import convert, from_d4rl, save_hdf5
 from rewind.data.folder import save_folder
+from rewind.data.parts import named_parts, on_disk
 from rewind.memory import ReadAhead
 from tests.data.logs import flat_log
 from tests.kinds import KINDS, data_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rewind import DataError, PrioritizedReplay, TrajectoryReplay, UniformReplay, load
-from rewind.arrays import each_part
 from rewind.data import from_d4rl, from_episodes, from_steps, load_npz, save_hdf5, save_npz
+from rewind.data.parts import each_part
 from tests.kinds import KINDS, LENGTHS, data_of
 from tests.memory.test_online import KINDS as MEMORIES
 

@@ -11,12 +11,11 @@ pytest.importorskip("equinox")
 from rewind import DataError, TrajectoryReplay, UsageError
 from rewind.agents import TD3BC, ReBRAC
 from rewind.training import Options, Run, Sampler, View, make_runs, train
-from rewind.training.device_table import Source, make_normaliser, make_table
 from rewind.training.engine import seed_key
 from rewind.training.group import Group, action_units, groups_of
 from rewind.training.policies import to_policy
 from rewind.training.spec import possible_q
-from rewind.training.view import best_fraction
+from rewind.training.view import Source, best_fraction, make_normaliser, make_table
 from tests.helpers import make
 from tests.training.small import DATA, QUIET, SMALL
 

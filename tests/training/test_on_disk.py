@@ -8,13 +8,13 @@ import pytest
 
 pytest.importorskip("equinox")
 
-from rewind.arrays import on_disk
 from rewind.data import load
 from rewind.data.folder import save_folder
+from rewind.data.parts import on_disk
 from rewind.training import View, make_runs, reading, train
-from rewind.training.device_table import DeviceTable, make_normaliser, make_table
 from rewind.training.group import sources_of
 from rewind.training.planner import Planner
+from rewind.training.view import DeviceTable, make_normaliser, make_table
 from tests.helpers import make
 from tests.training.small import DATA, QUIET, SMALL
 
@@ -99,6 +99,6 @@ def test_blocks_of_large_rows_are_shorter(tmp_path, monkeypatch):
 
 
 def test_states_are_normalised_by_the_same_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("rewind.training.device_table.ROWS_AT_A_TIME", 50)
+    monkeypatch.setattr("rewind.training.view.ROWS_AT_A_TIME", 50)
     for one, other in zip(make_normaliser(DATA, True), make_normaliser(saved(DATA, tmp_path / "x"), True), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -20,8 +20,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, find_parts, named_parts
+from rewind.arrays import Array
 from rewind.data.flags import FLAGS, read_flags
+from rewind.data.parts import each_part, find_parts, named_parts
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, check_lengths, storage_array, storage_parts
 from rewind.errors import DataError, unknown_name, warn
 
@@ -121,7 +122,7 @@ class _Log:
         self.observations, self.actions, self.rewards = flat["observations"], flat["actions"], flat["rewards"]
         rows = len(self.rewards)
         self.last = np.cumsum(check_lengths(data["lengths"], rows)) - 1 if by_lengths else None
-        terminals, self.timeouts = read_flags(data, rows, self.last)
+        terminals, self.timeouts = read_flags({name: data[name] for name in FLAGS if name in data}, rows, self.last)
         if terminals is None and (self.timeouts is not None or not by_lengths):
             raise missing_columns(["terminals"], data)
         self.terminals: Array = np.zeros(rows, bool) if terminals is None else terminals

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, mapped
+from rewind.arrays import Array
 from rewind.data.folder import save_folder, write_array
 from rewind.data.load import load, read_hdf5
+from rewind.data.parts import mapped
 from rewind.errors import UsageError
 
 

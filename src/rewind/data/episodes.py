@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, named_parts
-from rewind.data.checks import same_values
+from rewind.arrays import Array
 from rewind.data.flags import FLAGS, flag_array, read_flags, single_flag
+from rewind.data.parts import each_part, named_parts, same_values
 from rewind.data.trajectories import Trajectories, storage_array, storage_parts
 from rewind.errors import DataError, UsageError
 

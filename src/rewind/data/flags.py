@@ -1,4 +1,4 @@
-"""Flags that say how trajectories end: checked, under one set of names in every reader; and read-only copies."""
+"""Flags that say how trajectories end: checked, under one set of names in every reader."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -74,11 +74,3 @@ def _flags(data: Mapping[str, Any], names: tuple[str, ...], rows: int, last: Arr
         if not np.array_equal(columns[one], columns[other]):
             raise DataError(f"'{one}' and '{other}' mean the same, but differ: leave one out")
     return next(iter(columns.values()), None)
-
-
-def frozen(array: Array) -> Array:
-    """A read-only copy; the array itself if it is one already."""
-    if array.flags.writeable or not array.flags.owndata:
-        array = np.array(array)
-        array.flags.writeable = False
-    return array

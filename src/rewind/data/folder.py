@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, find_parts
+from rewind.arrays import Array
 from rewind.data.header import read_header
+from rewind.data.parts import find_parts
 from rewind.data.trajectories import CHUNK_ROWS, FIELDS, Trajectories
 from rewind.errors import DataError, UsageError, naming, one_line
 from rewind.files import check_file, sync

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, find_parts, named_parts
+from rewind.arrays import Array
 from rewind.data.episodes import check_keys, flatten
 from rewind.data.flags import flag_array
 from rewind.data.hdf5 import check_inside
+from rewind.data.parts import each_part, find_parts, named_parts
 from rewind.data.trajectories import Trajectories, storage_array, storage_parts
 from rewind.errors import DataError, RewindError, UsageError, naming, one_line, require, warn
 from rewind.files import check_file

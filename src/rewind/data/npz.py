@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, find_parts
+from rewind.arrays import Array
 from rewind.data.boundaries import Boundaries, extra_columns, from_d4rl, missing_columns
 from rewind.data.flags import FLAGS
 from rewind.data.header import header_text, read_header, verified
 from rewind.data.ogbench import is_ogbench, load_ogbench
+from rewind.data.parts import find_parts
 from rewind.data.trajectories import FIELDS, Trajectories
 from rewind.errors import DataError, UsageError, naming
 from rewind.files import Npz, whole_file

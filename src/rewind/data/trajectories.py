@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, mapped, named_parts
-from rewind.data.checks import by_key, check_inner, check_rows
-from rewind.data.flags import flag_array, frozen
+from rewind.arrays import Array
+from rewind.data.flags import flag_array
+from rewind.data.parts import by_key, check_inner, check_rows, each_part, frozen, mapped, named_parts
 from rewind.errors import DataError
 
 CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it

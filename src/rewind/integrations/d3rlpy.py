@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part
+from rewind.arrays import Array
 from rewind.data import Trajectories, load
+from rewind.data.parts import each_part
 from rewind.errors import DataError, UsageError, require
 from rewind.memory import Batch
 from rewind.memory.replay import Replay

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, read_soon
+from rewind.arrays import Array
+from rewind.data.parts import each_part, read_soon
 from rewind.errors import UsageError
 from rewind.memory.batch import Batch, Plan
 from rewind.memory.replay import Replay

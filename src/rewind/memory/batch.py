@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part
+from rewind.arrays import Array
+from rewind.data.parts import each_part
 from rewind.errors import require
 
 LEARNED_FROM = ("observations", "actions", "rewards", "next_observations", "terminals", "tails", "fresh")

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, side_by_side
+from rewind.arrays import Array
 from rewind.data import Trajectories
+from rewind.data.parts import each_part, side_by_side
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.choice import RULES
 from rewind.memory.ragged import Ragged

@@ -44,7 +44,7 @@ class Replay(ABC):
 
     def load_offline_dataset(self, dataset: Any) -> None:
         """Load a data set: a D4RL-style dict, Trajectories, a list of episodes, a path, or a name."""
-        self._load(load(dataset), Store)
+        self._load(dataset if isinstance(dataset, Trajectories) else load(dataset), Store)
 
     def _load(self, data: Trajectories, make_store: Callable[[Trajectories, int | None], Store]) -> None:
         check_playable(data.transitions)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, each_part, find_parts, named_parts, shown
+from rewind.arrays import Array
 from rewind.data import Trajectories
+from rewind.data.parts import each_part, find_parts, named_parts, shown
 from rewind.errors import DataError, UsageError
 from rewind.memory.batch import Batch, Plan, is_integer
 from rewind.memory.growing import Column, Rows, resized

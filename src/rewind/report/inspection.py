@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array, shown
+from rewind.arrays import Array
 from rewind.data.catalogue import known_label
+from rewind.data.parts import shown
 from rewind.data.trajectories import Trajectories
 from rewind.memory.choice import RULES, choose
 from rewind.memory.priorities import PRIORITIES

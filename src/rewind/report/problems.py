@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rewind.arrays import Array, named_parts, side_by_side
+from rewind.arrays import Array
 from rewind.data.boundaries import FEWEST_STEPS, jumps
+from rewind.data.parts import named_parts, side_by_side
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.memory.sweeps import common_length
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rewind.agents.agent import Agent
 from rewind.agents.networks import fused_networks
 from rewind.errors import UsageError
-from rewind.training.device_table import DeviceTable
+from rewind.training.view import DeviceTable
 from rewind.version import __version__
 
 EXPLODED = 1e9  # a Q value beyond this is no value

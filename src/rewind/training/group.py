@@ -24,13 +24,12 @@ from rewind.errors import DataError, UsageError, warn
 from rewind.memory import Plan
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
 from rewind.targets import SLACK, excess
-from rewind.training.device_table import Normaliser, Source, make_normaliser, make_table, stacked
 from rewind.training.engine import EXPLODED, Engine, Outcome, to_host
 from rewind.training.options import Options
 from rewind.training.planner import QUANTILES, Planned, Planner
 from rewind.training.reading import BlockReader, is_on_disk
 from rewind.training.spec import Run, agent_data, data_of, plain, possible_q
-from rewind.training.view import View
+from rewind.training.view import Normaliser, Source, View, make_normaliser, make_table, stacked
 
 NEAR = 1e-4  # by how much, relative to its bound, an action may be beyond
 

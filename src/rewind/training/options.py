@@ -11,8 +11,8 @@ import numpy as np
 from rewind.checked_log import Record
 from rewind.data import Trajectories
 from rewind.errors import RewindError, UsageError, unknown_name
-from rewind.training.device_table import AS_THEY_ARE, Normaliser
 from rewind.training.spec import Run
+from rewind.training.view import AS_THEY_ARE, Normaliser
 
 
 class CannotResume(UsageError):

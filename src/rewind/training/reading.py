@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from rewind.agents.agent import Agent
-from rewind.arrays import Array, on_disk, read_soon
-from rewind.training.device_table import Source, end_column, fill_rows, table_width
+from rewind.arrays import Array
+from rewind.data.parts import on_disk, read_soon
 from rewind.training.planner import Planned
+from rewind.training.view import Source, end_column, fill_rows, table_width
 
 LARGEST = 1 << 28  # bytes of a table
 READERS = 8  # threads: more than cores, as they wait for the disk

@@ -11,13 +11,13 @@ import numpy as np
 from rewind.agents import AGENTS
 from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.agents.settings import paper_settings, paper_view, required_beta
-from rewind.arrays import on_disk, side_by_side
-from rewind.data import Trajectories, load
+from rewind.data import Trajectories
+from rewind.data.parts import on_disk, side_by_side
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 from rewind.run_spec import AROUND, OFF, PRECISION, SAMPLING, VIEW, RunSpec
 from rewind.targets import target_bounds
-from rewind.training.view import WITHOUT_HOLD_OUT, View
+from rewind.training.view import WITHOUT_HOLD_OUT, View, loaded
 
 Memory = TrajectoryReplay | UniformReplay
 
@@ -122,7 +122,7 @@ def make_runs(
     """
     kind = AGENTS[algorithm]
     _check_settings(algorithm, settings)
-    data = agent_data(kind, load(dataset))
+    data = agent_data(kind, loaded(dataset))
     samplers = [samplers] if isinstance(samplers, (str, Sampler)) else samplers
     betas = [betas] if isinstance(betas, (int, float)) else betas
     betas = betas if kind.has("beta") else [1.0]
@@ -227,7 +227,7 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
 
     data: what `rewind.load` takes
     """
-    data = load(data)
+    data = loaded(data)
     ranges: dict[tuple[int, View, float], tuple[float, float]] = {}
     result = []
     for run in runs:

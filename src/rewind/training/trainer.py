@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from rewind.checked_log import METRICS, Mark, Record, read_log
-from rewind.data import load
 from rewind.errors import RewindError, UsageError
 from rewind.progress import say, steps_bar
 from rewind.signals import stop_signals
@@ -27,6 +26,7 @@ from rewind.training.options import CannotResume, Options, Stopped, Trained, com
 from rewind.training.planner import Planned
 from rewind.training.session import check_options, find_device, group_folder, prepare_folder
 from rewind.training.spec import Run
+from rewind.training.view import loaded
 
 
 def train(
@@ -78,7 +78,7 @@ class Trainer:
         with self._at_work():
             if options.fused:
                 check_fused()
-            self.data = load(dataset)
+            self.data = loaded(dataset)
             check_runs(self.data, self.runs, options)
             check_options(options)
             if options.out is not None:

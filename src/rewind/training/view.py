@@ -1,19 +1,31 @@
-"""How a run sees the data: which trajectories it learns from, and what is done to their rewards."""
+"""The data as runs see it: which trajectories, what is done to their rewards, and one table of rows on the device."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
+from rewind.agents import Transitions
+from rewind.agents.agent import Agent, Window
 from rewind.arrays import Array
-from rewind.data import Trajectories
+from rewind.data import Trajectories, load
+from rewind.data.parts import on_disk
 from rewind.data.split import check_hold_out, split
 from rewind.errors import UsageError, unknown_name
 
 REWARDS = ("raw", "minus_one", "times_100", "return_range")
 WITHOUT_HOLD_OUT = {"hold_out": 0.0, "hold_out_seed": 0}
+ROWS_AT_A_TIME = 65_536
+
+
+def loaded(dataset: Any) -> Trajectories:
+    """What `rewind.load` makes of it."""
+    return dataset if isinstance(dataset, Trajectories) else load(dataset)
 
 
 @dataclass(frozen=True)
@@ -80,3 +92,132 @@ def best_fraction(returns: Array, top: float) -> Array:
     """Which trajectories have the highest returns: at least one, ties in the order of the data."""
     count = max(1, math.ceil(top * len(returns) - 1e-9))  # 0.1 * 30 is a little more than 3
     return np.sort(np.argsort(-np.asarray(returns), kind="stable")[:count])
+
+
+class Normaliser(NamedTuple):
+    """What was subtracted from observations, or actions, and what they were divided by."""
+
+    mean: NDArray[Any]
+    scale: NDArray[Any]
+
+    def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((values - self.mean) / self.scale)
+
+    def undo(self, values: Any) -> Any:
+        return values * self.scale + self.mean
+
+
+def stacked(normalisers: Sequence[Normaliser]) -> Normaliser:
+    """Of several runs at once, for arrays of (runs, rows, numbers)."""
+    mean, scale = (np.stack(parts)[:, None] for parts in zip(*normalisers, strict=True))
+    return Normaliser(mean, scale)
+
+
+AS_THEY_ARE = Normaliser(np.zeros(1, np.float32), np.ones(1, np.float32))
+
+
+def make_normaliser(data: Trajectories, normalise: bool) -> Normaliser:
+    width = data.observations.shape[1]
+    if not normalise:
+        return Normaliser(np.zeros(width, np.float32), np.ones(width, np.float32))
+    if on_disk(data.observations):
+        mean = _sum(data.observations, lambda piece: piece) / data.rows
+        scale = np.sqrt(_sum(data.observations, lambda piece: (piece - mean) ** 2) / data.rows) + 1e-3
+    else:
+        mean = data.observations.mean(0, dtype=np.float64)
+        scale = data.observations.std(0, dtype=np.float64) + 1e-3
+    return Normaliser(mean.astype(np.float32), scale.astype(np.float32))
+
+
+def _sum(array: NDArray[Any], function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
+    """The sum over rows, one after another as NumPy adds them, without a copy of all."""
+    total = np.zeros((1, array.shape[1]))
+    for begin in range(0, len(array), ROWS_AT_A_TIME):
+        piece = function(array[begin : begin + ROWS_AT_A_TIME].astype(np.float64))
+        total = np.concatenate([total, piece] if begin else [piece]).sum(0, keepdims=True)
+    return np.asarray(total[0])
+
+
+class Source(NamedTuple):
+    """A data set as some runs see it, where its rows begin in the table, and what these runs are never trained on."""
+
+    data: Trajectories
+    normaliser: Normaliser
+    actions: Normaliser = AS_THEY_ARE
+    first: int = 0
+    held_out: Trajectories | None = None
+
+
+# How a row of the table ends. 0: with another transition of its trajectory; or with the last step of its trajectory,
+# which is no transition; or with the end of the trajectory, by time-out or terminal.
+LAST_STEP, TIMED_OUT, TERMINAL = 0.25, 0.5, 1.0
+
+
+class DeviceTable(NamedTuple):
+    """Rows of (observation, next observation, action, reward, end) side by side: one gather brings a batch."""
+
+    rows: jax.Array  # (rows, 2 * observation + action + 2)
+
+    def batch(self, indices: jax.Array, fresh: jax.Array, agent: Agent[Any]) -> Transitions:
+        """The transitions at `indices`, of any shape, as an agent takes them."""
+        observation, action = agent.observation_size, agent.action_size
+        found = self.rows[indices]
+        ends = np.cumsum([observation, observation, action])
+        observations, successors, actions, rest = jnp.split(found, ends, axis=-1)
+        end = rest[..., 1]
+        batch = Transitions(observations, actions, rest[..., 0], successors, end > TIMED_OUT, fresh)
+        if agent.window > 1:
+            indices = indices[..., None] + np.arange(agent.window)  # beyond the table: its last row
+            _, successors, _, rest = jnp.split(self.rows[indices, observation:], ends - observation, axis=-1)
+            end = rest[..., 1]
+            batch = batch._replace(window=Window(rest[..., 0], end > TIMED_OUT, end > 0, successors))
+        if agent.next_actions:
+            following = self.rows[indices + 1, ends[1] : ends[2]]
+            batch = batch._replace(next_actions=following, next_known=end < TIMED_OUT)
+        return batch
+
+
+def make_table(sources: Sequence[Source]) -> DeviceTable:
+    """Put data on the device. Steps that are no transitions get a row too; nobody plans it."""
+    count = sum(source.data.rows for source in sources)
+    table = np.empty((count, table_width(sources[0].data)), np.float32)
+    for source in sources:
+        ends = end_column(source.data)
+        for begin in range(0, source.data.rows, ROWS_AT_A_TIME):  # a piece at a time: normalised copies are large
+            rows = np.arange(begin, min(begin + ROWS_AT_A_TIME, source.data.rows))
+            fill_rows(table[source.first + begin : source.first + begin + len(rows)], rows, source, ends)
+    return DeviceTable(jnp.asarray(table))
+
+
+def table_width(data: Trajectories) -> int:
+    return int(2 * data.observations.shape[1] + data.actions.shape[1] + 2)
+
+
+def end_column(data: Trajectories) -> NDArray[Any]:
+    """(rows,) how each row ends."""
+    ends = np.zeros(data.rows, np.float32)
+    played = data.transitions > 0
+    ends[(data.starts + data.transitions - 1)[played]] = LAST_STEP
+    ends[data.ends] = TIMED_OUT
+    ends[data.terminals] = TERMINAL
+    return ends
+
+
+def fill_rows(table: NDArray[Any], rows: NDArray[Any], source: Source, ends: NDArray[Any]) -> None:
+    """Write these rows of the data, in ascending order, into a table of as many.
+
+    ends: (rows of the data,) see `end_column`
+    """
+    data, normaliser, actions = source[:3]
+    observation = data.observations.shape[1]
+    table[:, :observation] = normaliser(data.observations.take(rows, axis=0))
+    after = data.observations.take(rows + 1, axis=0, mode="clip")
+    (last,) = (ends.take(rows) >= TIMED_OUT).nonzero()  # inner terminals too, whose successor is the next row
+    if last.size:
+        trajectory = data.trajectory_of(rows[last])
+        last, trajectory = (array[data.ends[trajectory] == rows[last]] for array in (last, trajectory))
+        after[last] = data.final_observations[trajectory]
+    table[:, observation : 2 * observation] = normaliser(after)
+    table[:, 2 * observation : -2] = actions(data.actions.take(rows, axis=0))
+    table[:, -2] = data.rewards.take(rows)
+    table[:, -1] = ends.take(rows)
