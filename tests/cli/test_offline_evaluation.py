@@ -118,3 +118,21 @@ def test_the_verdict_says_when_the_log_cannot_tell():
     assert "better than each of the others" in clear and "It is better than the log's own policy" in clear
     unclear = verdict({"policies": [{**first, "against_log": [1.0, -0.5, 2.5]}, {**second, "tied": True}]})
     assert "cannot tell it from b" in unclear and "cannot tell whether it is better" in unclear
+
+
+def test_a_log_with_action_probabilities_gets_importance_sampling(tmp_path, capsys):
+    stream, rows = np.random.default_rng(0), 20 * 6
+    ends = np.tile(np.arange(6) == 5, 20)
+    actions = stream.integers(2, size=rows)
+    np.savez(
+        tmp_path / "log.npz", observations=stream.standard_normal((rows, 2), np.float32), actions=actions,
+        rewards=actions.astype(np.float32), terminals=ends, timeouts=np.zeros(rows, bool),
+        log_prob=np.full(rows, np.log(0.5), np.float32),
+    )  # fmt: skip
+    run = tmp_path / "run"
+    train = f"train --dataset {tmp_path}/log.npz --algorithm discrete_bc --hold-out 0.5 --steps 20 --hidden 8 8"
+    main([*train.split(), *f"--batch-size 8 --fit-steps 20 --extras log_prob --out {run}".split()])
+    assert "importance sampling [95%]" in capsys.readouterr().out
+    main(["evaluate", str(run), "--offline", "--steps", "20"])  # loads the column again
+    record = json.loads((run / "offline.json").read_text())
+    assert all(len(policy["importance"]["estimate"]) == 3 for policy in record["policies"])

@@ -1,4 +1,4 @@
-"""The options of `rewind inspect` and `rewind train` for single kinds of files, mostly for tables."""
+"""Options of `rewind inspect` and `rewind train` for kinds of files, mostly tables, and for further columns."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,6 +33,8 @@ class ReaderOptions:
     """A done at this step is a time-out; 0: none is. Default: if the longest episodes are also the most frequent."""
     discrete: Rare[bool | None] = None
     """Whether actions are discrete. Default: if they are one column of whole numbers."""
+    extras: Rare[tuple[str, ...] | None] = None
+    """Further columns to keep, such as costs. Offline evaluation uses log_prob, of the logged actions."""
     mask: Rare[str | None] = None
     """For a robomimic file: only the demos of this filter, such as train."""
 

@@ -184,9 +184,10 @@ def report(
     found = variants(runs, [one.variant for one in described])
     figures = diagnostics(found) if environment is None else scores(found)
     print(f"\n{diagnostics_table(figures) if environment is None else score_table(figures)}\n")
+    source = asdict(command.data) | command.reader.given()
     provenance = {
         "data": {"name": data.name, "fingerprint": data.fingerprint, "notes": data.notes},
-        "source": {name: value for name, value in plain(asdict(command.data)).items() if name in SOURCE},
+        "source": {name: value for name, value in plain(source).items() if name in SOURCE},
         "environment": environment,
         "steps": command.agent.steps,
         "batch_size": command.agent.batch_size,

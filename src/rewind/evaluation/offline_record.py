@@ -21,7 +21,15 @@ from rewind.files import file_digest, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
 
-SOURCE = ("dataset", "boundaries", "merge_fragments", "keys")  # of `rewind train`: what the data is loaded with
+SOURCE = (
+    "dataset",
+    "boundaries",
+    "merge_fragments",
+    "keys",
+    "extras",
+)  # of `rewind train`: what the data is loaded with
+
+LOG_PROB = "log_prob"  # the further column with the log-probabilities of the logged actions
 
 
 class SavedPolicy(NamedTuple):
@@ -98,12 +106,12 @@ def write_offline(
     dataset: str | None = None,
     discount: float | None = None,
     settings: FitSettings | None = None,
-    log_prob: Array | None = None,
 ) -> dict[str, Any]:
     """Evaluate the policies in `paths`, write `offline.json` in `folder`, and return what it holds.
 
+    Where the log has the column `log_prob`, discrete policies get importance sampling as well.
+
     data: what they were trained on, where it is loaded already
-    log_prob: (rows,) of the logged actions, where the log has it: discrete policies get importance sampling as well
     """
     policies = find_policies(paths)
     data = load_log(policies, dataset) if data is None else data
@@ -113,10 +121,9 @@ def write_offline(
     result = evaluate_offline(log, acts, discount_of(policies) if discount is None else discount, settings)
     view = LogView(log, acts)
     record = offline_record(result, view, policies, chosen is not None)
-    if log_prob is not None and view.discrete:
-        rows = np.isin(data.trajectory_of(np.arange(data.rows)), np.arange(len(data)) if chosen is None else chosen)
+    if LOG_PROB in log.extras and view.discrete:
         for policy in record["policies"]:
-            policy["importance"] = _importance(view, policy["name"], log_prob[rows], result.discount)
+            policy["importance"] = _importance(view, policy["name"], log.extras[LOG_PROB], result.discount)
     write_json(folder / OFFLINE, record)
     return record
 

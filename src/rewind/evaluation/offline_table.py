@@ -28,6 +28,8 @@ def offline_table(record: Mapping[str, Any]) -> str:
     """For a terminal."""
     lines = [_line(rank, policy) for rank, policy in enumerate(record["policies"], 1)]
     own = {"name": LOG, "estimate": record["log"]["estimate"], "against_log": (), "distance": None}
+    if "importance" in record["policies"][0]:
+        own["importance"] = {"estimate": ()}
     lines.append(_line("-", own))
     notes = [how_measured(record)]
     if tied := tied_with_best(record):
@@ -67,4 +69,5 @@ def _line(rank: int | str, policy: Mapping[str, Any]) -> dict[str, Any]:
         "value [95%]": told(policy["estimate"]),
         "against the log [95%]": told(policy["against_log"]),
         "distance": "-" if policy["distance"] is None else number(policy["distance"]),
+        **({"importance sampling [95%]": told(policy["importance"]["estimate"])} if "importance" in policy else {}),
     }
