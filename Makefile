@@ -20,7 +20,7 @@ FILMED ?= demo/policies/010
 # Processes that test, a file at a time
 WORKERS ?= 2
 
-.PHONY: help demo test test-long test-chaos test-integrations test-ray lint types contracts docs bench wheel pictures reproduction clean
+.PHONY: help demo test test-long test-chaos test-integrations test-notebooks test-ray lint types contracts docs bench wheel pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -57,6 +57,9 @@ $(STAMP_INTEGRATIONS): pyproject.toml lab/pyproject.toml $(CONSTRAINTS)
 test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and the agents against a PyTorch reference
 	$(BIN_INTEGRATIONS)/python -m pytest tests/integrations lab/tests/bench/test_peers.py tests/agents/test_reference.py tests/agents/test_networks.py tests/test_targets.py 'tests/test_examples.py::test_a_notebook_runs[swap_your_buffer]'
 	$(BIN_INTEGRATIONS)/python -m pytest tests/docs/test_blocks.py -k loops -m "not long"  # the pages of the docs about them
+
+test-notebooks: $(STAMP)  ## the notebook that needs no torch; the other one is in test-integrations
+	$(BIN)/python -m pytest -m long 'tests/test_examples.py::test_a_notebook_runs[csv_to_policy]'
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
 	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'

@@ -250,3 +250,11 @@ def test_gradients_do_not_reach_back_into_an_earlier_batch_in_jax():
         weight = np.where(batch.terminals, 0, np.where(batch.fresh, 1, 0.5))
         assert np.allclose(gradient, 0.9 * 2 * weight)
     assert np.isfinite(target.state_dict()["carry"]).all()
+
+
+def test_a_beta_that_changes_nothing_is_warned_of():
+    memory, target = UniformReplay(seed=0), WeightedTarget(beta=0.5)
+    memory.load_offline_dataset(make([20] * 10))
+    with pytest.warns(UserWarning, match="beta has no effect"):
+        for _ in range(5):
+            target(memory.sample(8), np.zeros(8))

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import array_state, plain_state, to_numpy
-from rewind.errors import UsageError
+from rewind.errors import UsageError, warn
 
 BOUNDS = ("low", "high")
 SLACK = 0.05  # of the range of possible returns: a Q further outside has diverged
@@ -99,6 +99,9 @@ def excess(q: Any, low: float, high: float) -> Any:
     return np.maximum(0.0, np.maximum(q - high, low - q)) / (high - low or 1.0)
 
 
+NEVER_CARRIED = 3  # batches without a row that continues a sweep, after which a warning says so
+
+
 class WeightedTarget:
     """`weighted_target` for a training loop: keeps one number per slot between calls and checks the order of batches.
 
@@ -123,6 +126,7 @@ class WeightedTarget:
         self._carry: Any = None
         self._trajectories: Any = None
         self._timesteps: Any = None
+        self._unused = 0  # batches in a row in which all rows were fresh
 
     def __call__(self, batch: Any, bootstrap: Any) -> Any:
         # A batch on an accelerator keeps its host arrays, so that the check needs no transfer.
@@ -154,6 +158,9 @@ class WeightedTarget:
         wrong = ~(continues | host.fresh)
         if wrong.any():
             raise UsageError(self._explain(host, int(np.argmax(wrong))))
+        self._unused = self._unused + 1 if host.fresh.all() else 0
+        if self._unused == NEVER_CARRIED and self.beta < 1.0:
+            warn("no row of the last batches continued a sweep: nothing is carried, and beta has no effect")
 
     def _explain(self, host: Any, slot: int) -> str:
         now = f"trajectory {host.trajectories[slot]} step {host.timesteps[slot]}"

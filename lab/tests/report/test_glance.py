@@ -60,7 +60,7 @@ def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(foun
     evidence, first = found
     told = sentences(judge(evidence, None), first)
     assert "helps on sparse rewards (TD3+BC): holds, +15" in told[0] and "on 3 data sets" in told[0]
-    assert "not enough data yet (0 of 3 data sets have runs of both)" in told[1]
+    assert "not enough data yet (0 of 3 data sets have runs of both methods)" in told[1]
     assert "no setting is chosen" in told[-1]
     few = PaperResults(runs_of(rows(gained, definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])))
     told = sentences(judge(few, None), first)

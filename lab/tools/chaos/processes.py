@@ -117,7 +117,7 @@ def signals(count, folder, rng, data):
             time.sleep(rng.uniform(0.0, 0.2))
         error = process.communicate()[1]
         died = process.returncode in (-signal.SIGINT, -signal.SIGTERM)
-        outside = died and ("stopping" not in error or "stopped at" in error)  # Python was starting, or about to end
+        outside = died and ("stopping" not in error or "rewind: stopped" in error)  # Python was starting or ending
         held = outside or process.returncode in (0, 130)
         if not held:
             print(f"signals: status {process.returncode}: {error[-500:]}", file=sys.stderr)

@@ -139,11 +139,12 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
             guesses[role] = guess
             result = _with(result, role, guess)
     if missing := [role for role in NEEDED if not getattr(result, role)]:
+        flags = " ".join(f"--{role}" for role in missing)
         example = {"observations": "observations='obs_*'", "actions": "actions=['u1', 'u2']", "reward": "reward='r'"}
         raise DataError(
             f"which columns are the {' and '.join(missing)}? Name them, such as "
-            f"{', '.join(example[role] for role in missing)} (in a command: --{missing[0]}); the table has: "
-            f"{_listed(names)}"
+            f"{', '.join(example[role] for role in missing)} (in a command: {flags}); "
+            f"the table has: {_listed(names)}"
         )
     if wrong := repeated & set(result.used()):
         raise DataError(f"several columns are named {', '.join(sorted(wrong))}: give each its own name")

@@ -160,8 +160,8 @@ def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
         has_ends = rows.truncated is not None or (columns.terminal or "").lower() in DONES
         if rows.time is None and rows.next_observations is None and not has_ends:
             raise DataError(
-                "the table has no episode column, so the ends of its trajectories are unknown: name one (episode=...), "
-                "or a time, done or truncated column"
+                "the table has no episode column, so the ends of its trajectories are unknown: name one "
+                "(episode=..., --episode), or a time, done or truncated column"
             )
         if rows.terminals is not None:
             ends |= rows.terminals

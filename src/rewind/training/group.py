@@ -260,7 +260,7 @@ def check_data(data: Trajectories, run: Run, batch_size: int) -> None:
             raise DataError(f"{name} have shape {array.shape[1:]}; the agent expects ({expected},)")
     action_units(data, run)
     if batch_size > data.rows:
-        raise UsageError(f"batch_size is {batch_size:,}, more than the {data.rows:,} rows of the data")
+        raise UsageError(f"batch_size is {batch_size:,}, more than the {data.rows:,} rows of the data: --batch-size")
 
 
 def action_units(data: Trajectories, run: Run) -> Normaliser:

@@ -95,6 +95,9 @@ def glance(results: PaperResults, first: PaperResults | None, findings: Sequence
     return [first_claim, advice, glance_panels(results, first), MARKS, *others]
 
 
+DIRECTION = "in the direction of the claim"
+
+
 def sentences(findings: Sequence[Finding], first: PaperResults | None) -> list[Block]:
     """One for each main claim and its first agent, and what to start with."""
     told: list[Block] = []
@@ -113,22 +116,26 @@ def _sentence(finding: Finding, first: PaperResults | None) -> str:
     question = finding.claim.question(finding.algorithm)
     head = f"{finding.claim.text} ({agent}): "
     if finding.verdict != "open":
-        theirs = "" if contrast.paper is None else f"; the paper has {signed(contrast.paper.value)}"
+        theirs = "" if contrast.paper is None else f"; {DIRECTION} the paper has {signed(contrast.paper.value)}"
         where = f"on {len(contrast.used)} data sets"
         return f"{head}{VERDICTS[finding.verdict]}, {points(contrast.ours)} points {where}{theirs}."
     paper = question.of_paper(contrast.wanted)
-    theirs = "" if paper is None else f"; the paper has {signed(paper.value)}"
+    theirs = "" if paper is None else f"; {DIRECTION} the paper has {signed(paper.value)}"
     return f"{head}not enough data yet ({_lack(contrast)}){theirs}{_first_edition(first, question)}."
 
 
 def _lack(contrast: Contrast) -> str:
-    at_limits = f", {len(contrast.limits)} more can show nothing" if contrast.limits else ""
-    return f"{len(contrast.used)} of {len(contrast.wanted)} data sets have runs of both{at_limits}"
+    at_limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
+    return f"{len(contrast.used)} of {len(contrast.wanted)} data sets have runs of both methods{at_limits}"
 
 
 def _first_edition(first: PaperResults | None, question: Question) -> str:
     earlier = None if first is None else question.ask(first).ours
-    return "" if earlier is None else f", our first edition {points(earlier)} (on -v0 data: no evidence any more)"
+    return (
+        ""
+        if earlier is None
+        else f", our first edition {points(earlier)} (on our rebuilt -v0 sets: no evidence any more)"
+    )
 
 
 def _cost_sentence(finding: Finding) -> str:
