@@ -21,8 +21,8 @@ class Diagnostics:
     td_bias: the same without the bars: above zero, the critic still rises
     value_correlation: of Q(s, a) with the Monte-Carlo return of the data; NaN where either is constant
     value_bias: mean Q(s, a) - Monte-Carlo return: above zero, the policy is better than the data, or Q too large
-    impossible: share of the rows whose Q(s, a) no rewards add up to, by more than a twentieth of what they can; NaN
-        where everything is possible. A critic may diverge in few places, and its mean Q look sound.
+    impossible: share of the rows whose Q(s, a) exceeds the possible returns by more than a twentieth of their range;
+        NaN where everything is possible. A critic may diverge in few places, and its mean Q look sound.
     action_distance: mean |pi(s) - a|, Euclidean
     rows: how many transitions were looked at
     value_rows: how many of them have a Monte-Carlo return, which value_correlation and value_bias rest on; without any,
@@ -60,7 +60,7 @@ def diagnose(
     q: (rows, observation), (rows, action) -> (rows,)
     act: (rows, observation) -> (rows, action)
     data: as it was trained on: the rewards after their transform; q and act normalise states themselves
-    possible: the least and the most that Q can be; None: what the rewards of the data can add up to
+    possible: the least and the most that Q can be; None: the returns that the rewards of the data allow
     """
     if possible is None:
         possible = target_bounds(data.rewards, discount) if discount < 1 else (-np.inf, np.inf)

@@ -40,7 +40,7 @@ COLUMNS: dict[str, Any] = {
     "evaluation_seed": int,
     "alive": bool,  # False: its numbers exploded at or before this step
     "q": float | None,  # mean over batches, as it was logged last up to this step; None: not logged, or no number
-    "q_excess": float | None,  # how far beyond what rewards can add up to, in units of that range; None: not known
+    "q_excess": float | None,  # how far beyond the possible returns, in units of their range; None: not known
     "diagnostics": str | None,  # JSON: the figures of an evaluation without a simulator
     "seconds_per_update": float | None,  # training alone, of the whole group, divided by its runs
     "runs_together": int,

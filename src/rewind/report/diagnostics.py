@@ -29,17 +29,17 @@ READING = (
     "Where trajectories were held out, the figures look at those alone. "
     "Mean over the runs at the end of training, with the 95% interval of that mean over seeds (Student's t; none "
     "for a single run). A run that broke counts as it last was "
-    f"sound. A critic diverged if its run broke, or if its Q is beyond what rewards can add up to, by {SLACK:.0%} "
-    "of that. Rewards are as the agent sees them: Q and TD figures compare only between runs with the same rewards "
-    "and discount. A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return is "
-    "known."
+    f"sound. A critic diverged if its run broke, or if its Q exceeds the possible returns by {SLACK:.0%} "
+    "of their range. Rewards are as the agent sees them: Q and TD figures compare only between runs with the same "
+    "rewards and discount. A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return "
+    "is known."
 )
 CURVES = (
     "Mean over runs, with the 95% interval of that mean as a band (three runs and more). A run that gave no finite "
     "number at some step is left out of that curve."
 )
 DIVERGED = (
-    "their Q is beyond what the rewards of the data can add up to, or no longer a number, and their policies follow "
+    "their Q exceeds the returns that the rewards of the data allow, or is not a number, and their policies follow "
     "what cannot be. Do not use these policies untested: where we could test them, nearly all of TD3+BC's had failed, "
     "and some of IQL's. What has helped TD3+BC: a beta below 1, another priority or none, and targets within what is "
     "possible (`rewind train --bounded`). Bounds hold Q, and not always the policy: that a bounded run is not named "
@@ -87,7 +87,7 @@ FIGURES = {
     "impossible": Figure(
         "Impossible Q",
         "0 is good",
-        f"share of the rows whose Q(s, a) is beyond what rewards can add up to, by more than {SLACK:.0%} of that",
+        f"share of the rows whose Q(s, a) exceeds the possible returns by more than {SLACK:.0%} of their range",
         "above 0: the critic is wrong in places, even where its mean Q looks sound; in one case that we looked into, "
         "episodes in which nothing changed any more",
     ),

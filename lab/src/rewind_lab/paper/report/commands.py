@@ -131,7 +131,7 @@ class PaperChoice:
     stagger: bool = False
     """Sweeps start at random positions."""
     bounded: bool = False
-    """Targets stay within what the rewards can add up to."""
+    """Targets stay within the possible returns."""
     layer_norm: bool = False
     """Layer norm in the critics."""
     because: str = ""
