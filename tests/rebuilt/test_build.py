@@ -63,7 +63,7 @@ def test_the_same_arrays_at_any_number_of_processes(name, tmp_path, monkeypatch)
     if name != POINT:
         pytest.importorskip("mujoco")
         task = "ant" if "ant" in name else "hopper"
-        names = ("v1/hopper-medium", "hopper-expert", "v1/ant-0", "v1/ant-1", "v1/ant-2")
+        names = ("v1/hopper-medium", "hopper-expert", "v1/ant-fast", "v1/ant-slow")
         folder = write_policies(tmp_path / "policies", task, *names)
         monkeypatch.setattr(orders, "POLICIES", folder)
         shorten(monkeypatch, name, width=3, horizon=30, size=300)
