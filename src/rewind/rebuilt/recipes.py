@@ -133,7 +133,7 @@ def _antmaze() -> Iterator[Recipe]:
         "large-diverse": ("large-data", "anywhere", "anywhere"),
     }
     targets = {"umaze": (0.75, 8.75), "medium": (20.75, 20.75), "large": (32.75, 24.75)}
-    endings: dict[str, bool | tuple[int, int]] = {"umaze": (4, 8), "large-play": False, "large-diverse": (250, 250)}
+    endings: dict[str, bool | tuple[int, int]] = {"umaze": (8, 8), "large-play": (250, 250), "large-diverse": False}
     for kind, (maze, starts, goals) in sets.items():
         size = kind.split("-")[0]
         horizon = 700 if size == "umaze" else 1000
