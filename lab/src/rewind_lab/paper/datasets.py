@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 from rewind.agents.settings import paper_beta, paper_settings
 from rewind.data.catalogue import Entry, catalogue, known_entry
@@ -40,9 +40,9 @@ def rebuilt(known: Entry) -> str | None:
     return name if known_entry(name) is known and "-cloned-" not in name else None
 
 
-def hyper_parameters() -> list[dict[str, object]]:
+def hyper_parameters() -> list[dict[str, Any]]:
     """The paper's tables of hyper-parameters, by data set; None where the paper has none."""
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for name in data_names(["mujoco", "antmaze", "adroit"], "d4rl"):
         iql, edac = paper_settings("iql", name), paper_settings("edac", name)
         rows.append(

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from rewind.arrays import Array
 from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import LABELS, Method, short
 from rewind.report.runs import FinishedRun, scores_of
-from rewind.statistics import Estimate, deviation, mean_difference, mean_over
+from rewind.statistics import Estimate, mean_difference, mean_over
 from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
+from rewind_lab.paper.published import in_print
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS
 from rewind_lab.paper.report.methods import paper_sets
@@ -144,8 +143,4 @@ def _change(ones: Array, others: Array) -> Cell:
 
 
 def _cell(scores: Array | None) -> Cell:
-    if scores is None or not len(scores):
-        return Cell(kind="missing")
-    spread = deviation(scores)
-    score = f"{np.mean(scores):.1f}" + ("" if spread is None else f" ± {spread:.1f}")
-    return Cell(f"{score} ({len(scores)})")
+    return Cell(kind="missing") if scores is None or not len(scores) else Cell(f"{in_print(scores)} ({len(scores)})")

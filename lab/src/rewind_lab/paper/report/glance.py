@@ -1,6 +1,7 @@
 """All data sets at a glance: what methods gain over uniform sampling, and a sentence for each main claim."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from rewind.report.document import Bar, Bars, Block
@@ -8,7 +9,7 @@ from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate, Term, combined
 from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.report.claims import Finding, points, signed
-from rewind_lab.paper.report.comparisons import Contrast, Question, at_limit, direction
+from rewind_lab.paper.report.comparisons import Question, at_limit, direction
 from rewind_lab.paper.report.cost import overhead, paper_overhead
 from rewind_lab.paper.report.methods import paper_sets, source
 from rewind_lab.paper.report.results import PaperResults
@@ -55,16 +56,13 @@ def glance_panels(results: PaperResults, first: PaperResults | None) -> list[Bar
 
 
 def _bar(results: PaperResults, first: PaperResults | None, panel: PanelOf, name: str) -> Bar:
-    method = Method("tr", panel.beta)
-    question = Question(panel.algorithm, [method], ["baseline"], [name], least=2, limits=False)
+    question = Question(panel.algorithm, [Method("tr", panel.beta)], ["baseline"], [name], least=2, limits=False)
     ours = question.ask(results).ours
     earlier = None if first is None else question.ask(first).ours
-    paper = Question(panel.algorithm, [panel.method], ["baseline"], [name]).of_paper([name])
+    paper = replace(question, ones=[panel.method]).of_paper([name])
     limit = "" if ours is None else at_limit(results, name, panel.algorithm)
-    return Bar(
-        short(name), *_floats(ours), None if paper is None else float(paper.value), direction(ours, paper),
-        None if earlier is None else float(earlier.value), limit,
-    )  # fmt: skip
+    theirs, before = (None if each is None else each.value for each in (paper, earlier))
+    return Bar(short(name), *(ours or Estimate(None)), theirs, direction(ours, paper), before, limit)
 
 
 def _other_bar(results: PaperResults, panel: PanelOf, name: str) -> Bar | None:
@@ -79,23 +77,13 @@ def _other_bar(results: PaperResults, panel: PanelOf, name: str) -> Bar | None:
         return None
     spread = results.spread(name, panel.algorithm)
     found = combined([Term(1.0, scores[0], spread), Term(-1.0, baseline, spread)]).estimate
-    return Bar(short(name), *_floats(found), None, "unclear")
-
-
-def _floats(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    if estimate is None:
-        return None, None, None
-    low, high = (None if bound is None else float(bound) for bound in estimate[1:])
-    return float(estimate.value), low, high
+    return Bar(short(name), *found, None, "unclear")
 
 
 def glance(results: PaperResults, first: PaperResults | None, findings: Sequence[Finding]) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
     first_claim, *others, advice = sentences(findings, first)
     return [first_claim, advice, glance_panels(results, first), MARKS, *others]
-
-
-DIRECTION = "in the direction of the claim"
 
 
 def sentences(findings: Sequence[Finding], first: PaperResults | None) -> list[Block]:
@@ -111,31 +99,20 @@ def sentences(findings: Sequence[Finding], first: PaperResults | None) -> list[B
 
 
 def _sentence(finding: Finding, first: PaperResults | None) -> str:
-    contrast, agent = finding.contrast, ALGORITHMS[finding.algorithm]
+    contrast = finding.contrast
     assert contrast is not None
     question = finding.claim.question(finding.algorithm)
-    head = f"{finding.claim.text} ({agent}): "
+    paper = contrast.paper if finding.verdict != "open" else question.of_paper(contrast.wanted)
+    theirs = "" if paper is None else f"; in the direction of the claim the paper has {signed(paper.value)}"
+    head = f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
+    sets = len(contrast.used)
     if finding.verdict != "open":
-        theirs = "" if contrast.paper is None else f"; {DIRECTION} the paper has {signed(contrast.paper.value)}"
-        where = f"on {len(contrast.used)} data sets"
-        return f"{head}{VERDICTS[finding.verdict]}, {points(contrast.ours)} points {where}{theirs}."
-    paper = question.of_paper(contrast.wanted)
-    theirs = "" if paper is None else f"; {DIRECTION} the paper has {signed(paper.value)}"
-    return f"{head}not enough data yet ({_lack(contrast)}){theirs}{_first_edition(first, question)}."
-
-
-def _lack(contrast: Contrast) -> str:
-    at_limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
-    return f"{len(contrast.used)} of {len(contrast.wanted)} data sets have runs of both methods{at_limits}"
-
-
-def _first_edition(first: PaperResults | None, question: Question) -> str:
-    earlier = None if first is None else question.ask(first).ours
-    return (
-        ""
-        if earlier is None
-        else f", our first edition {points(earlier)} (on our rebuilt -v0 sets: no evidence any more)"
-    )
+        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} points on {sets} data sets{theirs}."
+    limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
+    lack = f"{sets} of {len(contrast.wanted)} data sets have runs of both methods{limits}"
+    ours = None if first is None else question.ask(first).ours
+    earlier = f", our first edition {points(ours)} (on our rebuilt -v0 sets: no evidence any more)" if ours else ""
+    return f"{head}: not enough data yet ({lack}){theirs}{earlier}."
 
 
 def _cost_sentence(finding: Finding) -> str:

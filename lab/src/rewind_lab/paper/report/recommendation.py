@@ -12,6 +12,7 @@ from rewind.statistics import Measured, mean_difference
 from rewind.table import table
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
 from rewind_lab.paper.halves import DENSE, choosing_half, named_sets
+from rewind_lab.paper.report.summary import told
 
 WORST_BOUND, WORST_SET = -2.0, -10.0  # points: of a kind's lower bound, and of any one set
 RULE = (
@@ -75,15 +76,10 @@ def outcome_text(outcome: list[KindResult] | str) -> str:
         return f"{outcome}\n{RULE}"
     rows: list[dict[str, Any]] = []
     for kind in outcome:
-        rows += [{"set": name, "difference": _told(one)} for name, one in kind.sets.items()]
-        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": _told(kind.pooled)})
+        rows += [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one in kind.sets.items()]
+        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": told(kind.pooled.estimate, "+.1f")})
     verdict = "passes" if all(kind.passes for kind in outcome) else "fails"
     return f"{table(rows)}\n\nThe recommended setting {verdict}. {RULE}"
-
-
-def _told(measured: Measured) -> str:
-    value, low, high = measured.estimate
-    return f"{value:+.1f}" if low is None else f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def candidates(scores: Scores) -> str:
@@ -105,7 +101,7 @@ def candidates(scores: Scores) -> str:
                 if (name in dense) == (kind == "dense") and min(len(own), len(uniform.get(name, []))) > 1
             ]
             ones, others = ([np.array(side[name]) for name in names] for side in (found, uniform))
-            row[kind] = f"{_told(mean_difference(ones, others))} ({len(names)})" if names else "-"
+            row[kind] = f"{told(mean_difference(ones, others).estimate, '+.1f')} ({len(names)})" if names else "-"
         rows.append(row)
     note = "difference to uniform sampling in points, [95% interval], (data sets of the choosing half)"
     return f"{table(rows)}\n{note}" if rows else "no runs on the choosing half yet"
