@@ -21,8 +21,6 @@ from rewind_lab.paper.report.differences import differences_table, directions_ta
 from rewind_lab.paper.report.gains import gains
 from rewind_lab.paper.report.glance import glance, glance_panels, sentences
 from rewind_lab.paper.report.methods import SUITES, source
-from rewind_lab.paper.report.one_set import one_set
-from rewind_lab.paper.report.peaks import peaks
 from rewind_lab.paper.report.results import PaperResults
 
 REBUILT = (
@@ -81,11 +79,10 @@ def _sections(
         Section("recommendation", "What to use", recommendation(results) if newest else []),
         Section("waiting", "Claims without data", claims.open_claims(found)),
         Section("rules", "How claims are judged", [f"{claims.RULE} {claims.COST_RULE}"]),
-        Section("gains", "Over the baseline", [*gains(results), *one_set(results)]),
+        Section("gains", "Over the baseline", gains(results)),
         Section("tables", "Tables", [*notice, *rebuilt, *tables.paper_tables(results)]),
         Section("differences", "Differences", [at_a_glance, DIFFERENCES, panels, directions_table(panels), numbers]),
         training_page.CURVES,
-        Section("peaks", "Best and end", peaks(results)),
         training_page.stability_section(results),
         Section("scores", "Scores", score_tables(own)),
         Section("overall", "Overall", [summary.RULE, *summary.unequal(results), profiles, *suites]),
