@@ -11,7 +11,7 @@ from rewind.arrays import Array
 from rewind.errors import unknown_name
 from rewind.statistics import deviation
 
-SUITES = ("mujoco", "antmaze", "adroit")  # a row of this name is the printed total of the suite
+SUITES = {"mujoco": "MuJoCo", "antmaze": "AntMaze", "adroit": "Adroit"}  # a row of this name is the suite's total
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,7 @@ from rewind.agents.settings import paper_beta
 from rewind.data.catalogue import Entry, catalogue, known_entry
 from rewind.report.methods import Method
 from rewind_lab.paper.datasets import Data, rebuilt
-from rewind_lab.paper.published import SUITES as SUITE_ROWS
-from rewind_lab.paper.published import published
-
-SUITES = {"mujoco": "MuJoCo", "antmaze": "AntMaze", "adroit": "Adroit"}
+from rewind_lab.paper.published import SUITES, published
 
 
 def method_of(name: str, dataset: str) -> Method | None:
@@ -25,7 +22,7 @@ def method_of(name: str, dataset: str) -> Method | None:
 @cache
 def paper_sets() -> dict[str, Entry]:
     """The paper's data sets, in its order, by D4RL's names."""
-    return {name: catalogue()[name] for name in published("table_2") if name not in SUITE_ROWS}
+    return {name: catalogue()[name] for name in published("table_2") if name not in SUITES}
 
 
 def name_here(paper_name: str, data: Data, *, newest: bool = False) -> str | None:

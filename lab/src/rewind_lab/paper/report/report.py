@@ -13,6 +13,7 @@ from rewind.report.provenance import facts, origin
 from rewind.report.runs import Protocol
 from rewind.report.scores import score_tables
 from rewind_lab.paper.datasets import hyper_parameters
+from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report import beyond, claims, summary, tables
 from rewind_lab.paper.report.bounded import bounded_tables
 from rewind_lab.paper.report.controls import controls, explained, progress, recommendation
@@ -20,7 +21,7 @@ from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, directions_table, figure_3, table_4
 from rewind_lab.paper.report.gains import gains
 from rewind_lab.paper.report.glance import glance, glance_panels, sentences
-from rewind_lab.paper.report.methods import SUITES, source
+from rewind_lab.paper.report.methods import source
 from rewind_lab.paper.report.results import PaperResults
 
 REBUILT = (

@@ -10,7 +10,8 @@ from rewind.report.curves import RESAMPLES, series
 from rewind.report.document import Cell, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
 from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mean_over, profile
-from rewind_lab.paper.report.methods import SUITES, paper_sets
+from rewind_lab.paper.published import SUITES
+from rewind_lab.paper.report.methods import paper_sets
 from rewind_lab.paper.report.results import PaperResults
 
 RULE = (

@@ -5,10 +5,8 @@ import numpy as np
 from rewind.data.catalogue import catalogue
 from rewind.report.document import Block, Cell, Fold, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, short
-from rewind_lab.paper.published import SUITES as SUITE_ROWS
-from rewind_lab.paper.published import Printed, in_print, published, slips
+from rewind_lab.paper.published import SUITES, Printed, in_print, published, slips
 from rewind_lab.paper.report.comparisons import NEAR, agreement, compared, squared_error, without_slip
-from rewind_lab.paper.report.methods import SUITES
 from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
@@ -53,7 +51,7 @@ def paper_table(name: str, results: PaperResults) -> Table:
         return _table_3(results)
     columns = _columns(name)
     lines = []
-    for suite in SUITE_ROWS:
+    for suite in SUITES:
         if name not in OF_TOTALS:
             rows = [row for row in published(name) if _suite(row) == suite]
             lines += [Line(short(row), [_cell(name, row, column, results) for column in columns]) for row in rows]
@@ -71,7 +69,7 @@ def _table_3(results: PaperResults) -> Table:
             [_total("table_3", suite, f"{algorithm} {sampler}", results) for sampler in samplers],
         )
         for algorithm in dict.fromkeys(column.split(" ")[0] for column in columns)
-        for suite in SUITE_ROWS
+        for suite in SUITES
     ]
     return Table(TITLES["table_3"], ["Total", *(LABELS[name] for name in samplers)], lines, _slips("table_3"))
 
@@ -81,7 +79,7 @@ def _columns(name: str) -> list[str]:
 
 
 def _suite(row: str) -> str | None:
-    return None if row in SUITE_ROWS else catalogue()[row].suite
+    return None if row in SUITES else catalogue()[row].suite
 
 
 def _heading(column: str) -> str:
