@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from rewind.agents.settings import paper_settings
@@ -13,6 +14,14 @@ Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that diffe
 USUAL = {"window": 1, "precision": "default", "order": "backward"}  # of runs that do not name them
 SWEEPS = ("reuse", "rank_exponent", "stagger", "order")
 BOUNDS = ("target_low", "target_high")  # of the critics' targets
+WORDS: dict[str, Callable[[Any], str]] = {
+    "algorithm": lambda value: ALGORITHMS[value],
+    "sampler": lambda value: LABELS[value],
+    "beta": lambda value: f"β {value}",
+    "stagger": lambda value: "staggered" if value else "from the end",
+    "bounded": lambda value: "bounded" if value else "",
+    "block": lambda value: f"{value} steps planned",
+}
 
 
 def described(spec: RunSpec) -> dict[str, Any]:
@@ -62,22 +71,12 @@ def order(variant: Variant) -> list[tuple[float, str]]:
 
 
 def name_of(variant: Variant) -> str:
-    told = []
-    for name, value in variant:
-        if name == "algorithm":
-            told.append(ALGORITHMS[value])
-        elif name == "sampler":
-            told.append(LABELS[value])
-        elif name == "stagger":
-            told.append("staggered" if value else "from the end")
-        elif name == "bounded":
-            told += ["bounded"] if value else []
-        elif name == "block":
-            told.append(f"{value} steps planned")
-        elif USUAL.get(name) == value:
-            continue
-        elif name == "beta" and ("sampler", "baseline") in variant and dict(variant).get("window", 1) == 1:
-            continue  # it carries nothing that a beta could weigh
-        else:
-            told.append(f"{'β' if name == 'beta' else name.replace('_', ' ')} {value}")
-    return ", ".join(told)
+    carries = ("sampler", "baseline") not in variant or dict(variant).get("window", 1) != 1
+    told = [_told(name, value) for name, value in variant if name != "beta" or carries]  # or beta weighs nothing
+    return ", ".join(text for text in told if text)
+
+
+def _told(name: str, value: Any) -> str:
+    if name in WORDS:
+        return WORDS[name](value)
+    return "" if USUAL.get(name) == value else f"{name.replace('_', ' ')} {value}"
