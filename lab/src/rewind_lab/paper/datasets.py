@@ -42,18 +42,15 @@ def rebuilt(known: Entry) -> str | None:
 
 def hyper_parameters() -> list[dict[str, Any]]:
     """The paper's tables of hyper-parameters, by data set; None where the paper has none."""
-    rows: list[dict[str, Any]] = []
-    for name in data_names(["mujoco", "antmaze", "adroit"], "d4rl"):
-        iql, edac = paper_settings("iql", name), paper_settings("edac", name)
-        rows.append(
-            {
-                "data set": name,
-                "beta": paper_beta(name),
-                "TD3+BC alpha": paper_settings("td3_bc", name).get("alpha"),
-                "IQL tau": iql["expectile"],
-                "IQL beta": iql["temperature"],
-                "EDAC N": edac.get("ensemble"),
-                "EDAC eta": edac.get("eta"),
-            }
-        )
-    return rows
+    columns = {
+        "TD3+BC alpha": ("td3_bc", "alpha"),
+        "IQL tau": ("iql", "expectile"),
+        "IQL beta": ("iql", "temperature"),
+        "EDAC N": ("edac", "ensemble"),
+        "EDAC eta": ("edac", "eta"),
+    }
+    return [
+        {"data set": name, "beta": paper_beta(name)}
+        | {column: paper_settings(agent, name).get(setting) for column, (agent, setting) in columns.items()}
+        for name in data_names([*SUITES], "d4rl")
+    ]

@@ -46,21 +46,6 @@ def _difference(bar: Bar) -> Cell:
     return Cell(ours, "–" if bar.paper is None else signed(bar.paper), bar.kind)
 
 
-def directions_table(panels: Sequence[Bars]) -> Table:
-    """How often each panel's bars go the paper's way."""
-    lines = []
-    for panel in panels:
-        kinds = [bar.kind for bar in panel.rows]
-        compared = len(kinds) - kinds.count("missing")
-        cells = [Cell(str(kinds.count(kind)) if compared else "") for kind in ("same", "opposite", "unclear")]
-        lines.append(Line(panel.title, [*cells, Cell(f"{compared} of {len(kinds)}")]))
-    columns = ("Sampler", "Same direction", "Opposite", "Not clear", "Data sets with runs")
-    return Table("Differences to the baseline: do they go the paper's way?", columns, lines)
-
-
-# Table 4
-
-
 def table_4(results: PaperResults) -> tuple[str, Table]:
     """The rule of the definition, and what it gives: ours, and what the paper prints."""
     definition = load_definitions().tables["4"]

@@ -7,18 +7,17 @@ from typing import Any
 from rewind.evaluation.rows import kernels_of
 from rewind.report import training_page
 from rewind.report.curves import chart_data, score_curves
-from rewind.report.document import Block, Cell, Chart, Document, Fold, Line, Section, Table
+from rewind.report.document import Block, Chart, Document, Fold, Section
 from rewind.report.methods import ALGORITHMS, short
 from rewind.report.provenance import facts, origin
 from rewind.report.runs import Protocol
 from rewind.report.scores import score_tables
-from rewind_lab.paper.datasets import hyper_parameters
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report import beyond, claims, summary, tables
 from rewind_lab.paper.report.bounded import bounded_tables
 from rewind_lab.paper.report.controls import controls, explained, progress, recommendation
 from rewind_lab.paper.report.cost import Cost, cost_table
-from rewind_lab.paper.report.differences import differences_table, directions_table, figure_3, table_4
+from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
 from rewind_lab.paper.report.gains import gains
 from rewind_lab.paper.report.glance import glance, glance_panels, sentences
 from rewind_lab.paper.report.methods import source
@@ -82,7 +81,7 @@ def _sections(
         Section("rules", "How claims are judged", [f"{claims.RULE} {claims.COST_RULE}"]),
         Section("gains", "Over the baseline", gains(results)),
         Section("tables", "Tables", [*notice, *rebuilt, *tables.paper_tables(results)]),
-        Section("differences", "Differences", [at_a_glance, DIFFERENCES, panels, directions_table(panels), numbers]),
+        Section("differences", "Differences", [at_a_glance, DIFFERENCES, panels, numbers]),
         training_page.CURVES,
         training_page.stability_section(results),
         Section("scores", "Scores", score_tables(own)),
@@ -113,16 +112,12 @@ def _other_protocol(results: PaperResults) -> list[Block]:
 
 def _mixed_kernels(results: PaperResults) -> list[Block]:
     """Said where runs that are held against each other were computed in two ways."""
-    kernels: dict[tuple[str, str], set[bool]] = {}
+    kernels: dict[tuple[str, str], set[str]] = {}
     for run in results.runs:
-        fused = kernels_of(run.row) == "fused"
-        kernels.setdefault((run.dataset, run.algorithm), set()).add(fused)
-    mixed = [
-        f"{short(dataset)} ({ALGORITHMS[algorithm]})" for (dataset, algorithm), ways in kernels.items() if len(ways) > 1
-    ]
-    if not mixed:
-        return []
-    return [f"On {', '.join(mixed)} some runs were trained with fused kernels (bfloat16 products), others without."]
+        kernels.setdefault((run.dataset, run.algorithm), set()).add(kernels_of(run.row))
+    mixed = [f"{short(name)} ({ALGORITHMS[agent]})" for (name, agent), ways in kernels.items() if len(ways) > 1]
+    told = f"On {', '.join(mixed)} some runs were trained with fused kernels (bfloat16 products), others without."
+    return [told] if mixed else []
 
 
 def _facts(results: PaperResults, first: PaperResults | None) -> list[tuple[str, str]]:
@@ -142,18 +137,7 @@ def _origin(results: PaperResults) -> list[Block]:
         kinds = Counter(run.protocol.against(results.protocol) for run in results.others)
         words = "; ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
         blocks.append(f"Runs of other settings, which only the tables under “Beyond the paper” take: {words}.")
-    for where, count in results.sources.items():
-        if where != results.data:
-            blocks.append(
-                f"{count} runs on {where} data are left out of the tables: `rewind paper report --data {where}`."
-            )
-    return [*blocks, *origin(results), Fold("Hyper-parameters", [_hyper_parameters()])]
-
-
-def _hyper_parameters() -> Table:
-    """The paper's, which all runs have unless their settings say otherwise."""
-    rows = hyper_parameters()
-    texts = [["–" if value is None else f"{value:g}" for value in list(row.values())[1:]] for row in rows]
-    lines = [Line(row["data set"], list(map(Cell, cells))) for row, cells in zip(rows, texts, strict=True)]
-    note = "A dash: the paper gives none. Rebuilt data sets have those of the set they are rebuilt after."
-    return Table("The paper's hyper-parameters", ["Data set", *list(rows[0])[1:]], lines, note)
+    others = {where: count for where, count in results.sources.items() if where != results.data}
+    for where, count in others.items():
+        blocks.append(f"{count} runs on {where} data are left out of the tables: `rewind paper report --data {where}`.")
+    return [*blocks, *origin(results)]
