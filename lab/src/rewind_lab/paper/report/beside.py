@@ -15,8 +15,7 @@ from rewind_lab.cards.published import published as published_data
 from rewind_lab.paper.definitions import RunChoice, load_definitions
 from rewind_lab.paper.published import Printed, in_print
 from rewind_lab.paper.report.comparisons import printed
-from rewind_lab.paper.report.methods import method_of
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, method_of
 
 FAR = {"antmaze": 15.0, "mujoco": 10.0}  # points
 

@@ -26,8 +26,7 @@ from rewind_lab.paper.report.comparisons import (
     verdict,
 )
 from rewind_lab.paper.report.cost import Cost, overhead, paper_overhead
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 RULE = (
     "A claim says that one method scores more than another on some data sets. Its number is the difference of "

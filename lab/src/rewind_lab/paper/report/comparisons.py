@@ -13,8 +13,7 @@ from rewind.arrays import Array
 from rewind.report.methods import Method
 from rewind.statistics import LEVEL, Estimate, Measured, Term, combined, deviation, mean, over_tasks
 from rewind_lab.paper.published import Printed, published, slips
-from rewind_lab.paper.report.methods import method_of
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, method_of
 
 Column = str | Method  # a name of the paper's, or what it has no name for
 

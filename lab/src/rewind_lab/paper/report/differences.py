@@ -9,8 +9,7 @@ from rewind.statistics import Estimate
 from rewind_lab.paper.definitions import load_definitions
 from rewind_lab.paper.report.claims import points, signed
 from rewind_lab.paper.report.comparisons import Contrast, Question, direction, effect
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 MARKS = {"yes": "✔", "no": "✖", "-": "–"}
 

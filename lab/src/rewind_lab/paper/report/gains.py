@@ -5,8 +5,7 @@ from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind_lab.paper.definitions import load_definitions
 from rewind_lab.paper.report.claims import points
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction, fewer
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 KINDS = {
     "AntMaze": ("antmaze-*",),

@@ -20,8 +20,7 @@ from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
 from rewind_lab.paper.report.gains import gains
 from rewind_lab.paper.report.glance import glance, glance_panels, sentences
-from rewind_lab.paper.report.methods import source
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, source
 
 REBUILT = (
     "These runs are on data that Rewind rebuilds: the same environments and recipes as D4RL's, other behaviour "

@@ -11,8 +11,7 @@ from rewind.report.document import Cell, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
 from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mean_over, profile
 from rewind_lab.paper.published import SUITES
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 RULE = (
     "Interquartile mean: of the middle half of all runs, each data set weighing the same. Probability of "
