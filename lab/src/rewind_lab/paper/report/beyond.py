@@ -14,10 +14,8 @@ from rewind.run_spec import RunSpec
 from rewind.statistics import Estimate, mean_difference, mean_over
 from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
 from rewind_lab.paper.published import in_print
-from rewind_lab.paper.report.claims import points
-from rewind_lab.paper.report.comparisons import LEAST_RUNS
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, points, told
 from rewind_lab.paper.report.results import PaperResults, paper_sets
-from rewind_lab.paper.report.summary import told
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 Scores = dict[tuple[str, Variant], Array]

@@ -12,8 +12,7 @@ from rewind.report.stability import critic_known, diverged
 from rewind.statistics import mean, mean_difference
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report.beyond import without_bounds
-from rewind_lab.paper.report.claims import points
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, fewer
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, fewer, points
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.report.summary import sets_of
 

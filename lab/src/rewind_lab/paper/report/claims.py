@@ -11,7 +11,7 @@ from typing import Any
 from rewind.errors import unknown_name
 from rewind.report.document import Block, Cell, Fold, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
-from rewind.statistics import Estimate, holm
+from rewind.statistics import holm
 from rewind_lab.paper.report.comparisons import (
     CEILING,
     FLOOR,
@@ -23,9 +23,11 @@ from rewind_lab.paper.report.comparisons import (
     can_show,
     chosen,
     p_value,
+    points,
+    signed,
     verdict,
 )
-from rewind_lab.paper.report.cost import Cost, overhead, paper_overhead
+from rewind_lab.paper.report.cost import Cost, paper_overhead
 from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 RULE = (
@@ -43,7 +45,6 @@ RULE = (
     "room for it below 100."
 )
 SCORES, COSTS = "claims about scores, each for an agent", "claims about cost"
-NO_BREAK = "\N{NO-BREAK SPACE}"
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 
 
@@ -89,11 +90,9 @@ def _claim(table: dict[str, Any], where: Mapping[str, list[str]], families: Mapp
     place = table.pop("where")
     if place not in where:
         raise unknown_name("group of data sets", place, where)
-    ones, others = (
-        " and ".join(LABELS.get(name, _family(name)) for name in table[side]) for side in ("ones", "others")
-    )
-    table["comparison"] = f"{ones} over {'the best of ' if table.get('best') else ''}{others}"
-    for side in ("ones", "others"):
+    words = {side: " and ".join(LABELS.get(name, _family(name)) for name in table[side]) for side in ("ones", "others")}
+    table["comparison"] = f"{words['ones']} over {'the best of ' if table.get('best') else ''}{words['others']}"
+    for side in words:
         table[side] = tuple(method for name in table[side] for method in families.get(name, [name]))
         for method in table[side]:
             if method not in LABELS:
@@ -203,24 +202,10 @@ def _cells(finding: Finding, reach: float) -> list[Cell]:
 def _cost_cells(finding: Finding) -> list[Cell]:
     row = finding.claim.cost or ""
     ratio = None if finding.cost is None else finding.cost.ratios.get(row)
-    ours = "" if ratio is None else overhead(ratio - 1)
+    ours = "" if ratio is None else signed(ratio - 1, "+.1%")
     where = "" if finding.cost is None else finding.cost.where
-    cells = [Cell(ALGORITHMS[finding.algorithm]), Cell(ours), Cell(overhead(paper_overhead(row))), Cell(where)]
+    cells = [Cell(ALGORITHMS[finding.algorithm]), Cell(ours), Cell(signed(paper_overhead(row), "+.1%")), Cell(where)]
     return [Cell(kind=finding.verdict, strong=True), *cells]
-
-
-def points(estimate: Estimate | None) -> str:
-    """A difference and its interval."""
-    if estimate is None:
-        return ""
-    if estimate.low is None:
-        return signed(estimate.value)
-    return f"{signed(estimate.value)} [{signed(estimate.low)}, {signed(estimate.high)}]".replace(" ", NO_BREAK)
-
-
-def signed(value: float) -> str:
-    """With a sign of the width of a digit; nothing is no less than nothing."""
-    return f"{value:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
 
 
 def counted(findings: Sequence[Finding], what: str) -> str:

@@ -24,6 +24,7 @@ LEAST_RUNS = 3  # on each side of a comparison, for a data set to count
 LEAST_SETS = 3  # that count, or all where a claim is about fewer
 PAPER_RUNS = 3
 SIGMAS = 1.96  # of a 95% interval
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 # The paper's numbers
@@ -253,3 +254,27 @@ def direction(ours: Estimate | None, theirs: Estimate | None) -> str:
 
 def _sign(estimate: Estimate) -> int:
     return 1 if estimate.low > 0 else -1 if estimate.high < 0 else 0
+
+
+# In words
+
+
+def told(estimate: Estimate, form: str) -> str:
+    """A figure and its interval."""
+    if estimate.low is None:
+        return f"{estimate.value:{form}}"
+    return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
+
+
+def points(estimate: Estimate | None) -> str:
+    """A difference and its interval."""
+    return "" if estimate is None else _typeset(told(estimate, "+.1f")).replace(" ", NO_BREAK)
+
+
+def signed(value: float, form: str = "+.1f") -> str:
+    return _typeset(f"{value:{form}}")
+
+
+def _typeset(text: str) -> str:
+    """With signs of the width of a digit; nothing is no less than nothing."""
+    return text.replace("-0.0", "+0.0").replace("-", "−")

@@ -7,8 +7,7 @@ from rewind.report.document import Bar, Bars, Cell, Line, Table
 from rewind.report.methods import LABELS, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.definitions import load_definitions
-from rewind_lab.paper.report.claims import points, signed
-from rewind_lab.paper.report.comparisons import Contrast, Question, direction, effect
+from rewind_lab.paper.report.comparisons import Contrast, Question, direction, effect, points, signed
 from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 MARKS = {"yes": "✔", "no": "✖", "-": "–"}

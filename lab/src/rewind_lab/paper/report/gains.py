@@ -3,8 +3,7 @@
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind_lab.paper.definitions import load_definitions
-from rewind_lab.paper.report.claims import points
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction, fewer
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction, fewer, points
 from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 KINDS = {

@@ -10,9 +10,9 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate, Term, combined
 from rewind_lab.paper.choice import read_choice
-from rewind_lab.paper.report.claims import Finding, points, signed
-from rewind_lab.paper.report.comparisons import Question, at_limit, direction
-from rewind_lab.paper.report.cost import overhead, paper_overhead
+from rewind_lab.paper.report.claims import Finding
+from rewind_lab.paper.report.comparisons import Question, at_limit, direction, points, signed
+from rewind_lab.paper.report.cost import paper_overhead
 from rewind_lab.paper.report.results import PaperResults, paper_sets, source
 
 CLIP = 60.0  # points
@@ -121,7 +121,7 @@ def _cost_sentence(finding: Finding) -> str:
     ratio = None if finding.cost is None else finding.cost.ratios.get(row)
     if ratio is None:
         return f"{finding.claim.text}: not measured yet."
-    numbers = f"{overhead(ratio - 1)} (paper {overhead(paper_overhead(row))})"
+    numbers = f"{signed(ratio - 1, '+.1%')} (paper {signed(paper_overhead(row), '+.1%')})"
     return f"{finding.claim.text}: {VERDICTS[finding.verdict]}, {numbers}."
 
 

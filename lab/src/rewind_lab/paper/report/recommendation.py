@@ -11,7 +11,7 @@ from rewind.statistics import Measured, mean_difference
 from rewind.table import table
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
 from rewind_lab.paper.halves import choosing_half, named_sets
-from rewind_lab.paper.report.summary import told
+from rewind_lab.paper.report.comparisons import told
 
 WORST_BOUND, WORST_SET = -2.0, -10.0  # points: of a kind's lower bound, and of any one set
 RULE = (

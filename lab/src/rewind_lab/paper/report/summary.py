@@ -9,8 +9,9 @@ from rewind.data.catalogue import catalogue
 from rewind.report.curves import RESAMPLES, series
 from rewind.report.document import Cell, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
-from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mean_over, profile
+from rewind.statistics import Sample, bootstrap, improvement, iqm, mean_over, profile
 from rewind_lab.paper.published import SUITES
+from rewind_lab.paper.report.comparisons import told
 from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 RULE = (
@@ -73,13 +74,6 @@ def _line(results: PaperResults, suite: str, algorithm: str, method: str) -> lis
     figures = [Cell(told(found, ".1f")) for found in (mean_over(tasks).estimate, bootstrap(iqm, tasks))]
     counts = [f"{len(names)} of {len(sets_of(results, suite))}", str(sum(len(task) for task in tasks))]
     return [Line(LABELS[method], [*figures, better, *map(Cell, counts)])]
-
-
-def told(estimate: Estimate, form: str) -> str:
-    """A figure and its interval."""
-    if estimate.low is None:
-        return f"{estimate.value:{form}}"
-    return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
 
 
 def profiles(results: PaperResults) -> dict[str, dict[str, list[Any]]]:

@@ -29,14 +29,10 @@ OF_TOTALS = {"table_1": ("table_1_full",), "table_3": ("td3_bc", "iql")}  # wher
 
 def paper_tables(results: PaperResults) -> list[Block]:
     """All of them; the long ones by data set, and those that lack most of their runs, behind a line."""
-    blocks: list[Block] = [RULE]
-    for name, title in TITLES.items():
-        table = paper_table(name, results)
-        if name in ("table_1_full", "td3_bc", "iql") or _lacking(table):
-            blocks.append(Fold(title, [table]))
-        else:
-            blocks.append(table)
-    return blocks
+    long = [TITLES[name] for name in ("table_1_full", "td3_bc", "iql")]
+    tables = [paper_table(name, results) for name in TITLES]
+    shown = (Fold(each.caption, [each]) if each.caption in long or _lacking(each) else each for each in tables)
+    return [RULE, *shown]
 
 
 def _lacking(table: Table) -> bool:
