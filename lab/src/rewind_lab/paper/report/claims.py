@@ -158,7 +158,7 @@ def verdicts(findings: Sequence[Finding]) -> list[Block]:
             lines.append(Line(finding.claim.text, cells))
     columns = ("Claim", "Agent", "Verdict", "Ours, over seeds", "Seeds and sets", "Paper", "Can this data show it?")
     tables: list[Block] = [Table("The paper's claims", columns, lines)] if lines else []
-    told = [f"{each.claim.text.partition(':')[0]}: {_cost_words(each)}" for each in costs]
+    told = [f"{each.claim.text.partition(':')[0]}: {cost_words(each)}" for each in costs]
     return [counted(scores, SCORES), *tables, counted(costs, COSTS), f"{'. '.join(told)}."]
 
 
@@ -167,7 +167,7 @@ def _by_kind(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]
     return [each for each in findings if each.contrast], [each for each in findings if not each.contrast]
 
 
-def _cost_words(finding: Finding) -> str:
+def cost_words(finding: Finding) -> str:
     _, _, ours, paper, _ = (cell.text for cell in _cost_cells(finding))
     return f"{ours or 'not measured'} (paper {paper})"
 

@@ -10,9 +10,8 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate, Term, combined
 from rewind_lab.paper.choice import read_choice
-from rewind_lab.paper.report.claims import Finding
+from rewind_lab.paper.report.claims import Finding, cost_words
 from rewind_lab.paper.report.comparisons import Question, at_limit, direction, points, signed
-from rewind_lab.paper.report.cost import paper_overhead
 from rewind_lab.paper.report.results import PaperResults, paper_sets, source
 
 CLIP = 60.0  # points
@@ -93,7 +92,7 @@ def sentences(findings: Sequence[Finding], first: PaperResults | None) -> list[B
     for name in MAIN:
         found = next((finding for finding in findings if finding.claim.name == name), None)
         if found is not None:
-            told.append(_cost_sentence(found) if found.contrast is None else _sentence(found, first))
+            told.append(_sentence(found, first) if found.contrast is not None else _cost_sentence(found))
     setting = read_choice()
     what = "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
     return [*told, f"What to start with: {what if setting is None else setting.words}."]
@@ -117,12 +116,10 @@ def _sentence(finding: Finding, first: PaperResults | None) -> str:
 
 
 def _cost_sentence(finding: Finding) -> str:
-    row = finding.claim.cost or ""
-    ratio = None if finding.cost is None else finding.cost.ratios.get(row)
-    if ratio is None:
-        return f"{finding.claim.text}: not measured yet."
-    numbers = f"{signed(ratio - 1, '+.1%')} (paper {signed(paper_overhead(row), '+.1%')})"
-    return f"{finding.claim.text}: {VERDICTS[finding.verdict]}, {numbers}."
+    measured = (
+        "not measured yet" if finding.verdict == "open" else f"{VERDICTS[finding.verdict]}, {cost_words(finding)}"
+    )
+    return f"{finding.claim.text}: {measured}."
 
 
 # The figure of docs/reproduction.md
