@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rewind.report.document import Bar, Bars, Block
 from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, save, styled
@@ -27,20 +27,12 @@ MAIN = ("tr_sparse", "tr_medium_replay", "weighted_baseline", "quality_sparse", 
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 
 
-class PanelOf(NamedTuple):
-    """A method of an agent: TR with a beta, and the paper's column to compare it with."""
-
-    title: str
-    algorithm: str
-    method: str
-    beta: float
-
-
-PANELS = (
-    PanelOf("TR, TD3+BC", "td3_bc", "tr", 1.0),
-    PanelOf("TR, β 0.75, TD3+BC", "td3_bc", "weighted", 0.75),
-    PanelOf("TR, IQL", "iql", "tr", 1.0),
-)
+# By title: the agent, the paper's column, and the beta of our TR that stands beside it.
+PANELS = {
+    "TR, TD3+BC": ("td3_bc", "tr", 1.0),
+    "TR, β 0.75, TD3+BC": ("td3_bc", "weighted", 0.75),
+    "TR, IQL": ("iql", "tr", 1.0),
+}
 
 
 def glance_panels(results: PaperResults, first: PaperResults | None) -> list[Bars]:
@@ -48,34 +40,34 @@ def glance_panels(results: PaperResults, first: PaperResults | None) -> list[Bar
     names = [name for name in paper_sets() if results.here(name) is not None]
     others = [name for name in results.datasets if source(name) is None]
     panels = []
-    for panel in PANELS:
-        rows = [_bar(results, first, panel, name) for name in names]
-        rows += [bar for name in others if (bar := _other_bar(results, panel, name)) is not None]
-        panels.append(Bars(panel.title, rows, CLIP))
+    for title, (algorithm, column, beta) in PANELS.items():
+        rows = [_bar(results, first, name, algorithm, column, beta) for name in names]
+        rows += [bar for name in others if (bar := _other_bar(results, name, algorithm, beta)) is not None]
+        panels.append(Bars(title, rows, CLIP))
     return panels
 
 
-def _bar(results: PaperResults, first: PaperResults | None, panel: PanelOf, name: str) -> Bar:
-    question = Question(panel.algorithm, [Method("tr", panel.beta)], ["baseline"], [name], least=2, limits=False)
+def _bar(results: PaperResults, first: PaperResults | None, name: str, algorithm: str, column: str, beta: float) -> Bar:
+    question = Question(algorithm, [Method("tr", beta)], ["baseline"], [name], least=2, limits=False)
     ours = question.ask(results).ours
     earlier = None if first is None else question.ask(first).ours
-    paper = replace(question, ones=[panel.method]).of_paper([name])
-    limit = "" if ours is None else at_limit(results, name, panel.algorithm)
+    paper = replace(question, ones=[column]).of_paper([name])
+    limit = "" if ours is None else at_limit(results, name, algorithm)
     theirs, before = (None if each is None else each.value for each in (paper, earlier))
     return Bar(short(name), *(ours or Estimate(None)), theirs, direction(ours, paper), before, limit)
 
 
-def _other_bar(results: PaperResults, panel: PanelOf, name: str) -> Bar | None:
+def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) -> Bar | None:
     """Of a data set that the paper has not. OGBench's sweeps are staggered: any TR of that beta counts."""
-    baseline = results.scores(name, panel.algorithm, "baseline")
+    baseline = results.scores(name, algorithm, "baseline")
     scores = [
-        results.scores(name, panel.algorithm, method)
-        for method in results.methods(name, panel.algorithm)
-        if (method.sampler, method.beta) == ("tr", panel.beta) and method.variant in ("", "staggered starts")
+        results.scores(name, algorithm, method)
+        for method in results.methods(name, algorithm)
+        if (method.sampler, method.beta) == ("tr", beta) and method.variant in ("", "staggered starts")
     ]
     if len(baseline) < 2 or not scores or len(scores[0]) < 2:
         return None
-    spread = results.spread(name, panel.algorithm)
+    spread = results.spread(name, algorithm)
     found = combined([Term(1.0, scores[0], spread), Term(-1.0, baseline, spread)]).estimate
     return Bar(short(name), *found, None, "unclear")
 
