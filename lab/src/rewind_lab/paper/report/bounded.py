@@ -33,13 +33,17 @@ Scores = dict[str, tuple[Array, Array]]  # by data set, as they are and bounded
 
 def bounded_tables(results: PaperResults) -> list[Table]:
     """For each algorithm and suite with runs both ways."""
-    runs = _bounded(results)
-    if not runs:
+    held = bounded_results(results)
+    if held is None:
         return []
-    # As if their protocol were the usual one: what compares runs of a protocol compares these.
-    held = PaperResults([replace(run, protocol=results.protocol) for run in runs], results.data)
     found = [_table(results, held, algorithm, suite) for algorithm in held.algorithms for suite in SUITES]
     return [table for table in found if table is not None]
+
+
+def bounded_results(results: PaperResults) -> PaperResults | None:
+    """The bounded runs, as if their protocol were the usual one: what compares runs of a protocol compares these."""
+    runs = _bounded(results)
+    return PaperResults([replace(run, protocol=results.protocol) for run in runs], results.data) if runs else None
 
 
 def _bounded(results: PaperResults) -> list[FinishedRun]:
