@@ -13,7 +13,7 @@ from rewind_lab.paper import halves
 from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.costs import CostEstimate, pack
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
-from rewind_lab.paper.report.recommendation import outcome_of, outcome_text
+from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
 from rewind_lab.paper.results import Index, read_index
 
 DEFINITIONS = load_definitions(EVIDENCE)
@@ -217,3 +217,10 @@ def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):
     seeds = Counter((spec.suite == "mujoco", spec.dataset, spec.sampler) for spec in specs)
     assert {count for (dense, _, _), count in seeds.items() if dense} == {12}
     assert {count for (dense, _, _), count in seeds.items() if not dense} == {24}
+
+
+def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
+    gain = lambda spec: 7.0 if spec.suite == "mujoco" else -4.0  # noqa: E731
+    scores = {spec.run: 50 + (spec.sampler == "tr") * gain(spec) for spec in in_order(WANTED)}
+    line = next(line for line in candidates(scores).splitlines() if line.startswith("tr "))
+    assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line

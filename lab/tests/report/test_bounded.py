@@ -117,16 +117,3 @@ def test_the_table_is_part_of_the_report(some):
     captions = [block.caption for section in build(PaperResults(runs_of(some), "rewind")).sections
                 for block in section.blocks if hasattr(block, "caption")]  # fmt: skip
     assert "Over the baseline with bounded targets, AntMaze, TD3+BC" in captions
-
-
-def test_with_three_sets_the_work_of_one_is_shown():
-    found = rows(null, noise=0.0, tables=("bounded",), datasets=[*SETS, "antmaze-large-diverse-v0"])
-    for row in found:
-        gain = 30.0 if "large-play" in row["dataset"] else 0.0
-        row["score"] = 50.0 + is_bounded(row) * (5.0 + gain * (row["sampler"] == "tr"))
-    _, lone = tables(found)
-    lines = {head: [text.partition(" [")[0] for text in texts] for head, texts in cells(lone).items()}
-    one, other = "antmaze-large-play", "antmaze-medium-play"
-    assert lines["Baseline: bounds add"][1] == "+5.0" and "Baseline over the baseline, bounded" not in lines
-    assert lines["TR: bounds add"] == ["3", "+15.0", "+5.0", one, "+20.0", other]
-    assert lines["TR over the baseline, bounded"] == ["3", "+10.0", "+0.0", one, "+15.0", other]

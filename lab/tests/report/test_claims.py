@@ -20,8 +20,7 @@ from rewind_lab.paper.report.comparisons import (
 )
 from rewind_lab.paper.report.cost import Cost, paper_overhead
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 from .synthetic import as_claimed, null, rows
 

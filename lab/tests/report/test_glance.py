@@ -9,7 +9,7 @@ from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_def
 from rewind_lab.paper.report.claims import judge
 from rewind_lab.paper.report.controls import controls, explained, progress
 from rewind_lab.paper.report.glance import glance_panels, sentences
-from rewind_lab.paper.report.report import ORDER, _facts, _judged_sections, _with_a_story_first
+from rewind_lab.paper.report.report import _with_a_story_first, build
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_index, read_rows
 
@@ -69,11 +69,10 @@ def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(foun
 
 def test_the_page_begins_with_the_figure_and_counts_the_first_edition_apart(found):
     evidence, first = found
-    section = _judged_sections(evidence, (), first)[0]
-    assert section.name == ORDER[0] == "glance" and isinstance(section.blocks[2], list)
-    counts = dict(_facts(evidence, first))
+    page = build(evidence, (), first)
+    assert page.sections[0].name == "glance" and isinstance(page.sections[0].blocks[2], list)
+    counts = dict(page.facts)
     assert counts["Runs of the first edition"] == f"{len(first.every):,}" and "of" in counts["Runs of the evidence"]
-    assert ORDER.index("claims") < ORDER.index("first")
 
 
 def test_curves_open_on_the_set_whose_methods_end_farthest_apart():

@@ -9,8 +9,7 @@ from rewind.errors import DataError
 from rewind.evaluation.protocol import LAST
 from rewind.report.methods import Method, short
 from rewind.report.runs import Protocol, runs_of
-from rewind_lab.paper.report.methods import method_of, name_here, paper_sets, source
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, method_of, name_here, paper_sets, source
 
 from .synthetic import rows
 

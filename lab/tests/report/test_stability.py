@@ -1,10 +1,11 @@
 """Runs that fell are counted, with their Q where it was recorded; those that were never good are not."""
 
+import numpy as np
 import pytest
 
 from rewind.report import training_page
 from rewind.report.runs import Results, runs_of
-from rewind.report.stability import fell, stability
+from rewind.report.stability import best, fell, stability
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
 
@@ -50,6 +51,15 @@ def test_a_run_that_ends_below_half_of_its_best_fell(some):
     shown = [str(count) for count in (counted, 2, 2, counted - 2, 0)]
     assert cells(by_method)["TR"] == cells(by_method)["Baseline"] == ["1 of 8"] and cells(by_method)["SARSA"] == ["–"]
     assert cells(critics) == {"antmaze-umaze": [*shown, "-60 (-60 to -60)"]}
+
+
+def test_one_lucky_evaluation_is_not_the_best_and_a_short_way_has_none():
+    found = rows(null, noise=0.0, tables=("2",), keep=lambda spec: spec.dataset in SETS)
+    for row in found:
+        row["score"] = 90.0 if row["step"] == 400_000 else 60.0
+    assert {round(best(run)) for run in runs_of(found)} == {70}
+    short = [row for row in found if row["step"] in (100_000, 200_000) or row["step"] > 900_000]
+    assert {best(run) for run in runs_of(short)} == {-np.inf}
 
 
 def test_a_run_that_broke_before_it_was_good_fell_too(some):

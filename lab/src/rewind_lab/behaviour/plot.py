@@ -9,7 +9,7 @@ import numpy as np
 
 from rewind.envs.make import known_task
 from rewind.errors import DataError
-from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PALE, PINK, RED, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PINK, RED, headed, new_figure, save, styled
 
 COLOURS = (BLUE, RED, GREEN, PINK)
 TITLES = {"hopper": "Hopper-v4", "halfcheetah": "HalfCheetah-v4", "walker2d": "Walker2d-v4", "ant": "ant, to waypoints"}
@@ -50,9 +50,6 @@ def _panel(axes: Any, path: Path) -> None:
     if known is not None:
         axes.axhline(known.maximum_score, color=INK, linestyle=(0, (5, 4)), linewidth=1.0)
         axes.annotate("score 100", (0, known.maximum_score), color=GREY, fontsize=NOTE, va="bottom")
-    axes.set_title(title, loc="left", fontweight="bold")
-    axes.set_xlabel("million steps")
-    axes.set_ylabel("return of training episodes")
-    axes.grid(color=PALE, linewidth=0.8)
-    axes.set_axisbelow(True)
+    headed(axes, title, note="")
+    axes.set(xlabel="million steps", ylabel="return of training episodes")
     axes.legend(frameon=False, loc="lower right")

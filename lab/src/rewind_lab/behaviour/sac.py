@@ -130,17 +130,11 @@ class Learners:
         return list(weights), list(biases)
 
 
-def heads(weights: list[Host], biases: list[Host], observations: Host) -> tuple[Host, Host]:
-    """Means and log standard deviations before the tanh, on the host: (runs, rows, action) each."""
+def draw(weights: list[Host], biases: list[Host], observations: Host, noise: Host) -> Host:
+    """(runs, rows, action) actions of the policies, computed on the host and drawn with standard normal `noise`."""
     x = observations.astype(np.float32)
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         x = np.maximum(x @ weight + bias[:, None], 0.0)
     mean, log_std = np.split(x @ weights[-1] + biases[-1][:, None], 2, axis=-1)
-    return mean, np.clip(log_std, -5.0, 2.0)
-
-
-def draw(weights: list[Host], biases: list[Host], observations: Host, noise: Host) -> Host:
-    """(runs, rows, action) actions drawn with standard normal `noise`."""
-    mean, log_std = heads(weights, biases, observations)
-    actions: Host = np.tanh(mean + np.exp(log_std) * noise)
+    actions: Host = np.tanh(mean + np.exp(np.clip(log_std, -5.0, 2.0)) * noise)
     return actions

@@ -41,12 +41,9 @@ class BenchEnvs:
     """Also write the figures to this file."""
 
     def run(self) -> None:
-        figures: dict[str, Any] = {"machine": machine(), "copies": self.copies, "steps": self.steps}
-        figures["threads"] = self.threads
-        figures["machine"]["mujoco"] = require("mujoco", "envs").__version__
-        figures["stepping"] = {
-            name: measure_stepping(name, self.copies, self.steps, self.threads) for name in ENVIRONMENTS
-        }
+        sizes = {"copies": self.copies, "steps": self.steps, "threads": self.threads}
+        figures: dict[str, Any] = {"machine": machine() | {"mujoco": require("mujoco", "envs").__version__}, **sizes}
+        figures["stepping"] = {name: measure_stepping(name, **sizes) for name in ENVIRONMENTS}
         print_figures(figures)
         if self.json is not None:
             write_json(self.json, figures)

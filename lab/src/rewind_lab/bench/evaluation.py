@@ -109,11 +109,8 @@ class BenchEvaluation:
 
 
 def lengths(result: Evaluation) -> dict[str, float]:
-    return {
-        "mean": float(result.lengths.mean()),
-        "shortest": int(result.lengths.min()),
-        "longest": int(result.lengths.max()),
-    }
+    of = result.lengths
+    return {"mean": float(of.mean()), "shortest": int(of.min()), "longest": int(of.max())}
 
 
 def wandering(name: str, rows: int, threads: int = 0) -> Trajectories:
@@ -127,19 +124,17 @@ def wandering(name: str, rows: int, threads: int = 0) -> Trajectories:
 
 def print_figures(figures: dict[str, Any]) -> None:
     where = figures["machine"]
-    print(
-        f"{figures['algorithm']}, {figures['runs']} runs, batch {figures['batch_size']}; {figures['device']}; ", end=""
-    )
-    print(f"{where['processor']}, {where['cores']} cores, mujoco {where['mujoco']}\n")
-    what = dict.fromkeys((AS_IS, LONGEST), f"{figures['episodes']} episodes a run on {figures['environment']}")
-    what[TRAINING] = f"{figures['updates']:,} updates a run"
+    what = f"{figures['algorithm']}, {figures['runs']} runs, batch {figures['batch_size']}; {figures['device']}"
+    print(f"{what}; {where['processor']}, {where['cores']} cores, mujoco {where['mujoco']}\n")
+    work = dict.fromkeys((AS_IS, LONGEST), f"{figures['episodes']} episodes a run on {figures['environment']}")
+    work[TRAINING] = f"{figures['updates']:,} updates a run"
     rows = []
     for name, taken in figures["seconds"].items():
         length = figures["episode_length"].get(name, {"mean": None})["mean"]
         rows.append(
             {
                 "": name,
-                "work": what[name],
+                "work": work[name],
                 "mean length": None if length is None else f"{length:.0f}",
                 "seconds": f"{taken:.2f}",
                 "to training": f"{figures['ratio_to_training'].get(name, 1.0):.3f}",

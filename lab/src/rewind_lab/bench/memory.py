@@ -96,11 +96,8 @@ class BenchMemory:
         memory.sample(self.batch_size)
         jobs = {"sample": lambda: memory.sample(self.batch_size), "take": take}
         seconds = side_by_side(jobs, self.rounds * 200)
-        return {
-            "sample_us": seconds["sample"] * 1e6,
-            "take_us": seconds["take"] * 1e6,
-            "ratio": seconds["sample"] / seconds["take"],
-        }
+        per_batch = {f"{name}_us": 1e6 * taken for name, taken in seconds.items()}
+        return {**per_batch, "ratio": seconds["sample"] / seconds["take"]}
 
     def _scaling(self) -> dict[str, float]:
         """Planning over 10^2 to 10^6 trajectories of equal length."""
@@ -171,8 +168,8 @@ def print_figures(figures: dict[str, Any]) -> None:
     print(table(rows))
     print("long: trajectories of about 500 steps; short: of 1 to 5; plans of 1000 batches, of 100 with uncertainty\n")
     sample = figures["sample"]
-    print(f"sample {sample['sample_us']:.1f} us, np.take of five fields {sample['take_us']:.1f} us: ", end="")
-    print(f"{sample['ratio']:.2f} times\n")
+    taken = f"sample {sample['sample_us']:.1f} us, np.take of five fields {sample['take_us']:.1f} us"
+    print(f"{taken}: {sample['ratio']:.2f} times\n")
     rows = [{"trajectories": name, "us per batch": f"{us:.2f}"} for name, us in figures["scaling_us_per_batch"].items()]
     print(table(rows))
     print(f"each of {SCALING_LENGTH} steps\n")

@@ -18,6 +18,7 @@ from rewind.data import Trajectories
 from rewind.memory import PrioritizedReplay, TrajectoryReplay, UniformReplay
 
 Call = Callable[[], Any]
+Built = tuple[Call, Call | None]  # a filled buffer: a call that samples and, if prioritised, one that also updates
 
 SLICE = 16  # steps of TorchRL's slices
 ALPHA, BETA = 0.6, 0.4  # of all prioritised buffers
@@ -46,19 +47,7 @@ class Work:
         }
 
 
-@dataclass(frozen=True)
-class Buffer:
-    """A replay buffer. `build` fills it, and returns a call that samples and, if prioritised, one that also updates."""
-
-    name: str
-    build: Callable[[Work], tuple[Call, Call | None]]
-
-    @property
-    def package(self) -> str:
-        return self.name.split()[0]
-
-
-def rewind(work: Work, memory: Any) -> tuple[Call, Call | None]:
+def rewind(work: Work, memory: Any) -> Built:
     memory.load_offline_dataset(work.data)
 
     def both() -> None:
@@ -68,7 +57,7 @@ def rewind(work: Work, memory: Any) -> tuple[Call, Call | None]:
     return partial(memory.sample, work.batch), both if isinstance(memory, PrioritizedReplay) else None
 
 
-def torchrl(work: Work, kind: str) -> tuple[Call, Call | None]:
+def torchrl(work: Work, kind: str) -> Built:
     torch, data = importlib.import_module("torch"), importlib.import_module("torchrl.data")
     torch.set_num_threads(1)  # the fastest for such small batches
     tensordict = importlib.import_module("tensordict")
@@ -95,7 +84,7 @@ def torchrl(work: Work, kind: str) -> tuple[Call, Call | None]:
     return buffer.sample, both if kind == "prioritised" else None
 
 
-def cpprb(work: Work, prioritised: bool) -> tuple[Call, Call | None]:
+def cpprb(work: Work, prioritised: bool) -> Built:
     library = importlib.import_module("cpprb")
     flat = work.flat()
     del flat["done"]
@@ -110,7 +99,7 @@ def cpprb(work: Work, prioritised: bool) -> tuple[Call, Call | None]:
     return partial(buffer.sample, work.batch), both if prioritised else None
 
 
-def d3rlpy(work: Work) -> tuple[Call, Call | None]:
+def d3rlpy(work: Work) -> Built:
     dataset = importlib.import_module("d3rlpy.dataset")
     episodes = [
         dataset.Episode(
@@ -125,7 +114,7 @@ def d3rlpy(work: Work) -> tuple[Call, Call | None]:
     return partial(buffer.sample_transition_batch, work.batch), None
 
 
-def tianshou(work: Work, prioritised: bool) -> tuple[Call, Call | None]:
+def tianshou(work: Work, prioritised: bool) -> Built:
     library = importlib.import_module("tianshou.data")
     flat, rows = work.flat(), work.data.rows
     batch = library.Batch(
@@ -150,7 +139,7 @@ def tianshou(work: Work, prioritised: bool) -> tuple[Call, Call | None]:
     return partial(buffer.sample, work.batch), both
 
 
-def flashbax(work: Work, prioritised: bool) -> tuple[Call, Call | None]:
+def flashbax(work: Work, prioritised: bool) -> Built:
     jax, library = importlib.import_module("jax"), importlib.import_module("flashbax")
     flat, rows = work.flat(), work.data.rows
     del flat["done"]
@@ -182,21 +171,20 @@ def flashbax(work: Work, prioritised: bool) -> tuple[Call, Call | None]:
     return sample, both
 
 
-OURS = (
-    Buffer("rewind uniform", lambda work: rewind(work, UniformReplay(seed=0))),
-    Buffer("rewind TR", lambda work: rewind(work, TrajectoryReplay(stagger=True, seed=0))),
-    Buffer("rewind PTR", lambda work: rewind(work, TrajectoryReplay("uqm_reward", stagger=True, seed=0))),
-    Buffer("rewind prioritised", lambda work: rewind(work, PrioritizedReplay(alpha=ALPHA, seed=0))),
-)
-PEERS = (
-    Buffer("torchrl random", lambda work: torchrl(work, "random")),
-    Buffer("torchrl prioritised", lambda work: torchrl(work, "prioritised")),
-    Buffer("torchrl slices", lambda work: torchrl(work, "slices")),
-    Buffer("cpprb uniform", lambda work: cpprb(work, prioritised=False)),
-    Buffer("cpprb prioritised", lambda work: cpprb(work, prioritised=True)),
-    Buffer("d3rlpy uniform", d3rlpy),
-    Buffer("tianshou uniform", lambda work: tianshou(work, prioritised=False)),
-    Buffer("tianshou prioritised", lambda work: tianshou(work, prioritised=True)),
-    Buffer("flashbax uniform", lambda work: flashbax(work, prioritised=False)),
-    Buffer("flashbax prioritised", lambda work: flashbax(work, prioritised=True)),
-)
+# By name, which begins with the package.
+OURS: dict[str, Callable[[Work], Built]] = {
+    "rewind uniform": lambda work: rewind(work, UniformReplay(seed=0)),
+    "rewind TR": lambda work: rewind(work, TrajectoryReplay(stagger=True, seed=0)),
+    "rewind PTR": lambda work: rewind(work, TrajectoryReplay("uqm_reward", stagger=True, seed=0)),
+    "rewind prioritised": lambda work: rewind(work, PrioritizedReplay(alpha=ALPHA, seed=0)),
+}
+PEERS: dict[str, Callable[[Work], Built]] = {
+    **{f"torchrl {kind}": partial(torchrl, kind=kind) for kind in ("random", "prioritised", "slices")},
+    "cpprb uniform": partial(cpprb, prioritised=False),
+    "cpprb prioritised": partial(cpprb, prioritised=True),
+    "d3rlpy uniform": d3rlpy,
+    "tianshou uniform": partial(tianshou, prioritised=False),
+    "tianshou prioritised": partial(tianshou, prioritised=True),
+    "flashbax uniform": partial(flashbax, prioritised=False),
+    "flashbax prioritised": partial(flashbax, prioritised=True),
+}

@@ -17,7 +17,7 @@ from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.table import table as aligned
 from rewind_lab.bench.memory import random_trajectories
-from rewind_lab.bench.peer_buffers import OURS, PEERS, SLICE, Call, Work
+from rewind_lab.bench.peer_buffers import OURS, PEERS, SLICE, Built, Call, Work
 from rewind_lab.bench.timing import machine, side_by_side
 
 LENGTH = 1000  # steps of a trajectory
@@ -56,15 +56,16 @@ class BenchPeers:
         td_errors = np.random.default_rng(0).uniform(0.1, 1.0, self.batch).astype(np.float32)
         work = Work(random_trajectories(self.size, length, length), self.batch, td_errors)
         skipped: dict[str, str] = {}
-        calls: dict[str, tuple[Call, Call | None]] = {}
-        for buffer in (*OURS, *(peer for peer in PEERS if not self.only or peer.package in self.only)):
+        calls: dict[str, Built] = {}
+        peers = {name: build for name, build in PEERS.items() if not self.only or name.split()[0] in self.only}
+        for name, build in (OURS | peers).items():
             try:
                 with contextlib.redirect_stdout(sys.stderr):  # some of them print
-                    calls[buffer.name] = buffer.build(work)
+                    calls[name] = build(work)
             except ImportError:
-                skipped[buffer.name] = "not installed"
+                skipped[name] = "not installed"
             except RuntimeError as error:
-                skipped[buffer.name] = str(error).splitlines()[0]
+                skipped[name] = str(error).splitlines()[0]
         samples = in_turns({name: sample for name, (sample, _) in calls.items()}, self.rounds, self.seconds)
         updates = in_turns({name: both for name, (_, both) in calls.items() if both}, self.rounds, self.seconds)
         settings = {name: value for name, value in asdict(self).items() if name != "json"}
@@ -79,7 +80,7 @@ class BenchPeers:
         }
 
     def _check(self) -> None:
-        packages = {peer.package for peer in PEERS}
+        packages = {name.split()[0] for name in PEERS}
         for name in self.only:
             if name not in packages:
                 raise unknown_name("library", name, packages)
@@ -105,12 +106,8 @@ def in_turns(calls: dict[str, Call], rounds: int, seconds: float) -> dict[str, f
 
 def ratios(times: dict[str, float]) -> dict[str, dict[str, float]]:
     """For every peer, the ratio of its time to each of ours. Above 1, ours is faster."""
-    ours = {buffer.name for buffer in OURS}
-    return {
-        peer: {mine: round(time / times[mine], 2) for mine in times if mine in ours}
-        for peer, time in times.items()
-        if peer not in ours
-    }
+    ours, peers = ({name: times[name] for name in times if (name in OURS) == own} for own in (True, False))
+    return {peer: {mine: round(time / ours[mine], 2) for mine in ours} for peer, time in peers.items()}
 
 
 def versions(names: Any) -> dict[str, str]:
@@ -120,13 +117,12 @@ def versions(names: Any) -> dict[str, str]:
 
 def table(figures: dict[str, Any]) -> str:
     samples, updates = figures["sample_us"], figures["sample_and_update_us"]
-    mine = [buffer.name for buffer in OURS]
-    titles = ["", "sample us", *(f"/ {name.removeprefix('rewind ')}" for name in mine), "with update us", "/ ours"]
+    titles = ["", "sample us", *(f"/ {name.removeprefix('rewind ')}" for name in OURS), "with update us", "/ ours"]
     rows = []
     for name, sample in samples.items():
         ratio = figures["sample_ratio"].get(name, {})
         update = figures["sample_and_update_ratio"].get(name, {})
-        cells = [ratio.get(other) for other in mine] + [updates.get(name), update.get("rewind prioritised")]
+        cells = [ratio.get(other) for other in OURS] + [updates.get(name), update.get("rewind prioritised")]
         texts = [name, f"{sample:.1f}", *("" if cell is None else f"{cell:.1f}" for cell in cells)]
         rows.append(dict(zip(titles, texts, strict=True)))
     text = [aligned(rows)]

@@ -122,10 +122,8 @@ class BenchTrain:
         from rewind.training.group import Group
 
         sampler, beta = VARIANTS["uniform" if variant == FUSED else variant]
-        described = make_runs(
-            data, self.algorithm, samplers=[sampler], betas=[beta], seeds=range(runs), **self.settings
-        )
-        return Group(data, described, range(runs), self.batch_size, fused=variant == FUSED)
+        own = make_runs(data, self.algorithm, samplers=[sampler], betas=[beta], seeds=range(runs), **self.settings)
+        return Group(data, own, range(runs), self.batch_size, fused=variant == FUSED)
 
 
 def training_job(group: Any, steps: int) -> Callable[[], None]:
@@ -197,11 +195,8 @@ def state_bytes(group: Any) -> int:
 
 def print_figures(figures: dict[str, Any], runs: int) -> None:
     measured = figures["by_runs"][str(runs)]
-    print(
-        f"\n{figures['algorithm']}, {runs} run{'s' if runs > 1 else ''} together, batch {figures['batch_size']}, ",
-        end="",
-    )
-    print(figures["device"])
+    together = f"{runs} run{'s' if runs > 1 else ''} together, batch {figures['batch_size']}"
+    print(f"\n{figures['algorithm']}, {together}, {figures['device']}")
     rows = [
         {
             "sampling": name,

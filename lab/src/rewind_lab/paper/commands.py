@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rewind.cli.arguments import Rare
 from rewind.errors import UsageError, require
@@ -186,7 +186,7 @@ class PaperStatus(Chosen):
         figures = status(definitions, wanted, self.out, sizes)
         if not self.json and not self.out.exists():
             print(f"{self.out} is not there yet: nothing is done\n")
-        print(_json(figures) if self.json else status_text(figures))
+        print(json.dumps(figures, indent=2) if self.json else status_text(figures))
 
 
 @dataclass
@@ -262,14 +262,10 @@ class PaperSettings:
         from rewind_lab.paper.datasets import hyper_parameters
 
         rows = hyper_parameters()
-        print(_json(rows) if self.json else table(rows))
+        print(json.dumps(rows, indent=2) if self.json else table(rows))
 
 
 def _require_training() -> None:
     for package in ("jax", "equinox", "optax"):
         require(package, "train")
     require("gymnasium", "envs")
-
-
-def _json(figures: Any) -> str:
-    return json.dumps(figures, indent=2)

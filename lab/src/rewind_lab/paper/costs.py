@@ -49,9 +49,13 @@ class CostEstimate:
         self.kind, self.points, self.fused = device.split()[0], points, fused
         self.cores = cores or (CORES if device == "gpu" else os.cpu_count() or 1)
         groups = [group for group in index.groups.values() if group.device.split()[0] == self.kind]
-        alike = [group for group in groups if (group.kernels == "fused") == fused]
-        self._training = _ratios(alike, self._training_ratio)
-        self._rest = _ratios(groups, self._rest_ratio)
+        known = [(group, group.training) for group in groups if group.training is not None]
+        self._training = _ratios(
+            (group, training / self._guess_training(group.algorithm, group.steps, group.runs))
+            for group, training in known
+            if (group.kernels == "fused") == fused
+        )
+        self._rest = _ratios((group, self._rest_ratio(group, training)) for group, training in known)
 
     def seconds(self, spec: RunSpec, runs: int) -> float:
         """Of a group of so many runs like this one, from its start to its results."""
@@ -100,16 +104,7 @@ class CostEstimate:
             return START + evaluations * play
         return START + max(0.0, (evaluations - LAST) * play - training)
 
-    def _training_ratio(self, group: FinishedGroup) -> float | None:
-        if group.seconds_per_update is None:
-            return None
-        guess = self._guess_training(group.algorithm, group.steps, group.runs)
-        return group.seconds_per_update * group.runs * group.steps / guess
-
-    def _rest_ratio(self, group: FinishedGroup) -> float | None:
-        if group.seconds_per_update is None:
-            return None
-        training = group.seconds_per_update * group.runs * group.steps
+    def _rest_ratio(self, group: FinishedGroup, training: float) -> float:
         guess = self._guess_rest(group.suite, group.evaluations, group.runs * group.episodes, training)
         return max(group.seconds - training, 0.0) / guess
 
@@ -120,15 +115,11 @@ def _play(suite: str, episodes: int, cores: int) -> float:
     return steps * (POLICY_CALL + episodes * each / 1e6 / cores)
 
 
-def _ratios(
-    groups: Iterable[FinishedGroup], ratio: Callable[[FinishedGroup], float | None]
-) -> Callable[[tuple[str, str]], float]:
+def _ratios(ratios: Iterable[tuple[FinishedGroup, float]]) -> Callable[[tuple[str, str]], float]:
     """By how much to multiply a guess: the median over groups of that suite and algorithm, or over all, or 1."""
     found: dict[tuple[str, str], list[float]] = {}
-    for group in groups:
-        value = ratio(group)
-        if value is not None:
-            found.setdefault((group.suite, group.algorithm), []).append(value)
+    for group, ratio in ratios:
+        found.setdefault((group.suite, group.algorithm), []).append(ratio)
     every = [value for values in found.values() for value in values]
     return lambda key: median(found.get(key) or every or [1.0])
 

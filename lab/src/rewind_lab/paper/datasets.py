@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 from rewind.agents.settings import paper_beta, paper_settings
 from rewind.data.catalogue import Entry, catalogue, known_entry
@@ -40,20 +40,17 @@ def rebuilt(known: Entry) -> str | None:
     return name if known_entry(name) is known and "-cloned-" not in name else None
 
 
-def hyper_parameters() -> list[dict[str, object]]:
+def hyper_parameters() -> list[dict[str, Any]]:
     """The paper's tables of hyper-parameters, by data set; None where the paper has none."""
-    rows: list[dict[str, object]] = []
-    for name in data_names(["mujoco", "antmaze", "adroit"], "d4rl"):
-        iql, edac = paper_settings("iql", name), paper_settings("edac", name)
-        rows.append(
-            {
-                "data set": name,
-                "beta": paper_beta(name),
-                "TD3+BC alpha": paper_settings("td3_bc", name).get("alpha"),
-                "IQL tau": iql["expectile"],
-                "IQL beta": iql["temperature"],
-                "EDAC N": edac.get("ensemble"),
-                "EDAC eta": edac.get("eta"),
-            }
-        )
-    return rows
+    columns = {
+        "TD3+BC alpha": ("td3_bc", "alpha"),
+        "IQL tau": ("iql", "expectile"),
+        "IQL beta": ("iql", "temperature"),
+        "EDAC N": ("edac", "ensemble"),
+        "EDAC eta": ("edac", "eta"),
+    }
+    return [
+        {"data set": name, "beta": paper_beta(name)}
+        | {column: paper_settings(agent, name).get(setting) for column, (agent, setting) in columns.items()}
+        for name in data_names([*SUITES], "d4rl")
+    ]

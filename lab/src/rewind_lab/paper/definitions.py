@@ -1,7 +1,7 @@
 """The tables of the paper as data: which runs each of them wants."""
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from graphlib import CycleError, TopologicalSorter
 from importlib import resources
@@ -16,25 +16,12 @@ from rewind.run_spec import RunSpec, canonical
 from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.datasets import Data, data_names
 from rewind_lab.paper.halves import closed, named_sets
-from rewind_lab.paper.published import SUITES
+from rewind_lab.paper.published import SUITES, published
 
-# The paper's twelve, in its order: those that other packages add do not enter its tables.
-PRIORITIES = (
-    "return",
-    "avg_reward",
-    "uqm_reward",
-    "uhm_reward",
-    "min_reward",
-    "max_reward",
-    "lower_mean_unc",
-    "lower_lqm_unc",
-    "lower_uqm_unc",
-    "higher_mean_unc",
-    "higher_lqm_unc",
-    "higher_uqm_unc",
-)
 ALGORITHMS = ("td3_bc", "iql", "edac", "rebrac", "bc")
-SAMPLERS = ("baseline", "tr", *PRIORITIES)
+# The paper's columns, in its order: priorities that other packages add do not enter its tables.
+SAMPLERS = tuple(column.split()[1] for column in published("td3_bc")["mujoco"])
+PRIORITIES = SAMPLERS[2:]  # all but uniform sampling and plain TR
 EVIDENCE = Path(__file__).with_name("evidence.toml")  # what is trained on the -v1 data sets
 
 
@@ -109,26 +96,19 @@ class Definitions:
 
     def chosen(self, names: Sequence[str] = ()) -> list[TableDefinition]:
         """The tables of these names in the order of the work; no names: all."""
-        for name in names:
-            if name not in self.tables:
-                raise unknown_name("table", name, self.tables)
+        _check_names("table", names, self.tables)
         return [table for name, table in self.tables.items() if not names or name in names]
 
     def wanted(self, choice: RunChoice) -> dict[str, list[RunSpec]]:
         """The runs of each chosen table, without those that the choice leaves out."""
         tables = {table.name: list(self._runs(table, choice)) for table in self.chosen(choice.tables)}
-        every = [spec for specs in tables.values() for spec in specs]
         if choice.datasets is not None:
-            place = {
-                name: at
-                for at, name in enumerate(self._datasets(choice, list(dict.fromkeys(spec.dataset for spec in every))))
-            }
+            there = list(dict.fromkeys(spec.dataset for specs in tables.values() for spec in specs))
+            place = {name: at for at, name in enumerate(self._datasets(choice, there))}
             for name, specs in tables.items():
                 tables[name] = sorted((s for s in specs if s.dataset in place), key=lambda s: place[s.dataset])
         if choice.algorithms is not None:
-            for name in choice.algorithms:
-                if name not in ALGORITHMS:
-                    raise unknown_name("algorithm", name, ALGORITHMS)
+            _check_names("algorithm", choice.algorithms, ALGORITHMS)
             keep = set(choice.algorithms)
             tables = {name: [spec for spec in specs if spec.algorithm in keep] for name, specs in tables.items()}
         return tables
@@ -174,23 +154,20 @@ class Definitions:
         own = self.defaults
         settings = {**own.settings, **part.settings}
         samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
-        variants = list(
-            product(part.algorithms, samplers, part.betas, part.reuse, part.rank_exponents, part.stagger, part.blocks)
-        )
+        lists = {
+            "algorithm": part.algorithms, "sampler": samplers, "beta": part.betas, "reuse": part.reuse,
+            "rank_exponent": part.rank_exponents, "stagger": part.stagger, "block": part.blocks,
+        }  # fmt: skip
+        combined = product(product(*lists.values()), product(*settings.values()))
+        variants = [
+            {**dict(zip(lists, variant, strict=True)), "settings": tuple(zip(settings, values, strict=True))}
+            for variant, values in combined
+        ]
         for dataset in data_names(named_sets(part.datasets), choice.data):
             common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
-            for seed in self._seeds(part, choice, common.suite):
-                for (algorithm, sampler, beta, reuse, exponent, stagger, block), values in product(
-                    variants, product(*settings.values())
-                ):
-                    weight = required_beta(dataset) if beta == "paper" else float(beta)
-                    yield canonical(
-                        replace(
-                            common, algorithm=algorithm, sampler=sampler, beta=weight, reuse=reuse,
-                            rank_exponent=exponent, stagger=stagger, block=block, seed=seed,
-                            settings=tuple(zip(settings, values, strict=True)),
-                        )
-                    )  # fmt: skip
+            for seed, variant in product(self._seeds(part, choice, common.suite), variants):
+                weight = required_beta(dataset) if variant["beta"] == "paper" else float(variant["beta"])
+                yield canonical(replace(common, seed=seed, **{**variant, "beta": weight}))
 
     def _seeds(self, part: Part, choice: RunChoice, suite: str) -> Sequence[int]:
         """As chosen; or so many as the part says, or else the defaults."""
@@ -229,9 +206,7 @@ def _definitions(content: dict[str, Any]) -> Definitions:
     defaults = _made(Defaults, "default", content.get("defaults", {}))
     tables = {name: _table(name, dict(table)) for name, table in content.get("tables", {}).items()}
     for table in tables.values():
-        for name in table.includes:
-            if name not in tables:
-                raise unknown_name(f"table in includes of {table.name}", name, tables)
+        _check_names(f"table in includes of {table.name}", table.includes, tables)
     if not tables:
         raise UsageError("no tables: expected [tables.NAME] with parts")
     try:
@@ -253,12 +228,8 @@ def _table(name: str, content: dict[str, Any]) -> TableDefinition:
 
 def _part(table: str, content: dict[str, Any]) -> Part:
     part: Part = _made(Part, f"list of a part of table {table}", content)
-    for algorithm in part.algorithms:
-        if algorithm not in ALGORITHMS:
-            raise unknown_name(f"algorithm in table {table}", algorithm, ALGORITHMS)
-    for sampler in part.samplers:
-        if sampler not in (*SAMPLERS, "priorities", "chosen"):
-            raise unknown_name(f"sampler in table {table}", sampler, (*SAMPLERS, "priorities", "chosen"))
+    _check_names(f"algorithm in table {table}", part.algorithms, ALGORITHMS)
+    _check_names(f"sampler in table {table}", part.samplers, (*SAMPLERS, "priorities", "chosen"))
     for beta in part.betas:
         if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
             raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")
@@ -268,8 +239,11 @@ def _part(table: str, content: dict[str, Any]) -> Part:
 
 
 def _made(kind: Any, what: str, content: Mapping[str, Any]) -> Any:
-    known = [each.name for each in fields(kind)]
-    for key in content:
-        if key not in known:
-            raise unknown_name(what, key, known)
+    _check_names(what, content, [each.name for each in fields(kind)])
     return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in content.items()})
+
+
+def _check_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown_name(what, name, known)

@@ -7,9 +7,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from rewind.arrays import Array
 from rewind.errors import unknown_name
+from rewind.statistics import deviation
 
-SUITES = ("mujoco", "antmaze", "adroit")  # a row of this name is the printed total of the suite
+SUITES = {"mujoco": "MuJoCo", "antmaze": "AntMaze", "adroit": "Adroit"}  # a row of this name is the suite's total
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,14 @@ class Printed:
 
     mean: float
     std: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f}" + ("" if self.std is None else f" ± {self.std:.1f}")
+
+
+def in_print(scores: Array) -> Printed:
+    """Scores of ours as the paper would print them."""
+    return Printed(float(scores.mean()), deviation(scores))
 
 
 Table = dict[str, dict[str, Printed | None]]  # row -> column -> what is printed; None: the paper has a dash

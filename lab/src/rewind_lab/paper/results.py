@@ -125,6 +125,11 @@ class FinishedGroup:
     finished: str
     kernels: str = "xla"  # or fused
 
+    @property
+    def training(self) -> float | None:
+        """Seconds of it that went into updates, where they were measured."""
+        return None if self.seconds_per_update is None else self.seconds_per_update * self.runs * self.steps
+
 
 @dataclass(frozen=True)
 class Index:

@@ -10,14 +10,12 @@ from rewind.errors import DataError
 from rewind.files import read_json
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind.report.runs import FinishedRun, Protocol
-from rewind.statistics import deviation
 from rewind_lab.cards.likeness import CLONED
 from rewind_lab.cards.published import published as published_data
 from rewind_lab.paper.definitions import RunChoice, load_definitions
-from rewind_lab.paper.published import Printed
+from rewind_lab.paper.published import Printed, in_print
 from rewind_lab.paper.report.comparisons import printed
-from rewind_lab.paper.report.methods import method_of
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, method_of
 
 FAR = {"antmaze": 15.0, "mujoco": 10.0}  # points
 
@@ -63,27 +61,17 @@ def _line(results: PaperResults, behaviour: dict[str, float], dataset: str, algo
     paper = None if name is None else printed(algorithm, name, theirs.name)
     original = printed(algorithm, "original", theirs.name) if name == "baseline" else None
     d4rl, ours = published_data(theirs.name).mean_score, behaviour.get(dataset)
-    data = f"{_number(d4rl)}, {_number(ours)}"
     scores = results.scores(dataset, algorithm, method)
     label = method.label if name != "weighted" else f"{LABELS['weighted']}, β {method.beta:g}"
-    cells = [
-        dataset,
-        data,
-        ALGORITHMS[algorithm],
-        label,
-        _cell(original),
-        _cell(paper),
-        _scores(scores),
-        str(len(scores)),
-        _apart(scores, original, theirs.suite),
-    ]
+    cells = [dataset, f"{_cell(d4rl)}, {_cell(ours)}", ALGORITHMS[algorithm], label, _cell(original), _cell(paper)]
+    cells += [_scores(scores), str(len(scores)), _apart(scores, original, theirs.suite)]
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(number: Printed | None) -> str:
+def _cell(number: Printed | float | None) -> str:
     if number is None:
         return "-"
-    return f"{number.mean:.1f}" + ("" if number.std is None else f" ± {number.std:.1f}")
+    return f"{number:.1f}" if isinstance(number, float) else str(number)
 
 
 def _apart(scores: Array, original: Printed | None, suite: str) -> str:
@@ -93,16 +81,12 @@ def _apart(scores: Array, original: Printed | None, suite: str) -> str:
     return f"{difference:+.1f}" + (", far" if abs(difference) > FAR.get(suite, 10.0) else "")
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1f}"
-
-
 def _scores(scores: Array) -> str:
     """Mean and deviation, and each seed's score: few seeds and a wide spread hide in a mean."""
     if not len(scores):
         return "not run yet"
     each = " ".join(f"{score:.0f}" for score in scores)
-    return f"**{_cell(Printed(float(scores.mean()), deviation(scores)))}** ({each})"
+    return f"**{in_print(scores)}** ({each})"
 
 
 def behaviour_scores(cards: Path) -> dict[str, float]:

@@ -1,26 +1,37 @@
 """What the paper lacks: one beta for all sets, modes of reuse, exponents, delays, grids; as far as it was run."""
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from rewind.agents.settings import paper_settings
 from rewind.arrays import Array
 from rewind.report.document import Cell, Line, Table
-from rewind.report.methods import LABELS, Method, short
+from rewind.report.methods import ALGORITHMS, LABELS, Method, short
 from rewind.report.runs import FinishedRun, scores_of
-from rewind.statistics import Estimate, deviation, mean_difference, mean_over
+from rewind.run_spec import RunSpec
+from rewind.statistics import Estimate, mean_difference, mean_over
 from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
-from rewind_lab.paper.report.claims import points
-from rewind_lab.paper.report.comparisons import LEAST_RUNS
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
-from rewind_lab.paper.report.summary import told
-from rewind_lab.paper.report.variants import Variant, described, differing, name_of, order
+from rewind_lab.paper.published import in_print
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, points, told
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
+Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
 Scores = dict[tuple[str, Variant], Array]
 
-USUAL = ("algorithm", "sampler", "beta")  # which the paper's own tables vary
+VARIED = ("algorithm", "sampler", "beta")  # by the paper's own tables
+USUAL = {"window": 1, "precision": "default", "order": "backward"}  # of runs that do not name them
+SWEEPS = ("reuse", "rank_exponent", "stagger", "order")
+BOUNDS = ("target_low", "target_high")  # of the critics' targets
+WORDS: dict[str, Callable[[Any], str]] = {
+    "algorithm": lambda value: ALGORITHMS[value],
+    "sampler": lambda value: LABELS[value],
+    "beta": lambda value: f"β {value}",
+    "stagger": lambda value: "staggered" if value else "from the end",
+    "bounded": lambda value: "bounded" if value else "",
+    "block": lambda value: f"{value} steps planned",
+}
 PAIRED = {"reuse": "on_finish", "stagger": False, "bounded": False}  # shown side by side; the usual value
 WIDE = 7  # columns that a page still shows well
 
@@ -56,7 +67,7 @@ def compared_table(definitions: Definitions, definition: TableDefinition, result
             found.append(results.every[spec.run])
     scores = {key: scores_of(own) for key, own in runs.items()}
     scores = {key: own for key, own in scores.items() if len(own)}
-    asked = [name for name in names if name not in USUAL]
+    asked = [name for name in names if name not in VARIED]
     shown = _compared(scores, asked)
     compares = [_values(shown, name).values() for name in names if name != "sampler"]
     if not shown or not all(any(len(each) > 1 for each in found) for found in compares):
@@ -144,8 +155,65 @@ def _change(ones: Array, others: Array) -> Cell:
 
 
 def _cell(scores: Array | None) -> Cell:
-    if scores is None or not len(scores):
-        return Cell(kind="missing")
-    spread = deviation(scores)
-    score = f"{np.mean(scores):.1f}" + ("" if spread is None else f" ± {spread:.1f}")
-    return Cell(f"{score} ({len(scores)})")
+    return Cell(kind="missing") if scores is None or not len(scores) else Cell(f"{in_print(scores)} ({len(scores)})")
+
+
+# What sets the runs of a table apart that the paper has not, and what to call it
+
+
+def described(spec: RunSpec) -> dict[str, Any]:
+    settings = paper_settings(spec.algorithm, spec.dataset) | dict(spec.settings)
+    settings, bounded = without_bounds(settings)
+    values = {
+        "algorithm": spec.algorithm,
+        "sampler": spec.sampler,
+        "beta": spec.beta,
+        "reuse": spec.reuse,
+        "rank_exponent": spec.rank_exponent,
+        "stagger": spec.stagger,
+        "block": spec.block or "default",
+        "bounded": bounded,  # by what, differs from one data set to the next
+        **USUAL,
+        **settings,
+    }
+    if spec.sampler == "baseline":  # it has no sweeps that these could be of
+        values = {name: value for name, value in values.items() if name not in SWEEPS}
+    return values
+
+
+def without_bounds(settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """An agent's settings but for bounds of its targets, and whether it has any: a bound at infinity is none."""
+    bounded = bool(settings.get("bounded", False)) or any(
+        math.isfinite(settings.get(name, math.inf)) for name in BOUNDS
+    )
+    return {name: value for name, value in settings.items() if name not in (*BOUNDS, "bounded")}, bounded
+
+
+def differing(specs: dict[RunSpec, dict[str, Any]]) -> list[str]:
+    """What varies on some data set; what only differs from one data set to the next is the paper's setting."""
+    values: dict[tuple[str, str], set[str]] = {}
+    for spec, each in specs.items():
+        for name, value in each.items():
+            values.setdefault((name, spec.dataset), set()).add(json.dumps(value))
+    return list(dict.fromkeys(name for (name, _), found in values.items() if len(found) > 1))
+
+
+def order(variant: Variant) -> list[tuple[float, str]]:
+    """Agents and samplers in the paper's order, numbers by size."""
+    orders = {"algorithm": list(ALGORITHMS), "sampler": list(LABELS)}
+    return [
+        (orders[name].index(value) if name in orders else value if isinstance(value, (int, float)) else 0.0, str(value))
+        for name, value in variant
+    ]
+
+
+def name_of(variant: Variant) -> str:
+    carries = ("sampler", "baseline") not in variant or dict(variant).get("window", 1) != 1
+    told = [_told(name, value) for name, value in variant if name != "beta" or carries]  # or beta weighs nothing
+    return ", ".join(text for text in told if text)
+
+
+def _told(name: str, value: Any) -> str:
+    if name in WORDS:
+        return WORDS[name](value)
+    return "" if USUAL.get(name) == value else f"{name.replace('_', ' ')} {value}"

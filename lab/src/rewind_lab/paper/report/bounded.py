@@ -1,25 +1,20 @@
 """What a method is worth where targets are bounded, over a baseline that is bounded too."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
+from rewind.arrays import Array
 from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, short
 from rewind.report.runs import FinishedRun, Protocol
 from rewind.report.stability import critic_known, diverged
 from rewind.statistics import mean, mean_difference
-from rewind_lab.paper.report import one_set
-from rewind_lab.paper.report.claims import points
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, fewer
-from rewind_lab.paper.report.methods import SUITES
-from rewind_lab.paper.report.one_set import Scores, enough, without_one
+from rewind_lab.paper.published import SUITES
+from rewind_lab.paper.report.beyond import without_bounds
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, fewer, points
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.report.summary import sets_of
-from rewind_lab.paper.report.variants import without_bounds
 
 COLUMNS = [
     "Method", "As it is", "over the baseline", "Bounded", "over the baseline", "Bounds add", "Diverged", "if bounded",
@@ -33,14 +28,7 @@ NOTE = (
 )
 
 
-class Both(NamedTuple):
-    """A method's scores by data set, as they are and bounded, on the same data sets."""
-
-    free: Scores
-    held: Scores
-
-    def on(self, sets: Sequence[str]) -> Both:
-        return Both(*({name: scores[name] for name in sets if name in scores} for scores in self))
+Scores = dict[str, tuple[Array, Array]]  # by data set, as they are and bounded
 
 
 def bounded_tables(results: PaperResults) -> list[Table]:
@@ -48,9 +36,8 @@ def bounded_tables(results: PaperResults) -> list[Table]:
     held = bounded_results(results)
     if held is None:
         return []
-    return [
-        table for algorithm in held.algorithms for suite in SUITES for table in _tables(results, held, algorithm, suite)
-    ]
+    found = [_table(results, held, algorithm, suite) for algorithm in held.algorithms for suite in SUITES]
+    return [table for table in found if table is not None]
 
 
 def bounded_results(results: PaperResults) -> PaperResults | None:
@@ -75,49 +62,38 @@ def _only_bounded(protocol: Protocol, standard: Protocol) -> bool:
     return bounded and bare == standard and rest == json.loads(standard.settings)
 
 
-def _tables(results: PaperResults, held: PaperResults, algorithm: str, suite: str) -> list[Table]:
-    """What there is both ways, and what one data set makes of it; nothing where only the baseline has runs."""
+def _table(results: PaperResults, held: PaperResults, algorithm: str, suite: str) -> Table | None:
+    """None where only the baseline has runs both ways."""
     sets = sets_of(results, suite)
-    found = {name: _both(results, held, algorithm, name, sets) for name in LABELS if name != "auto"}
-    methods = {name: shared for name, own in found.items() if (shared := own.on(list(found["baseline"].free))).free}
-    others = [own for name, own in methods.items() if name != "baseline"]
-    if not others:
-        return []
-    shown = [each for each in methods["baseline"].free if any(each in own.free for own in others)]
-    baseline = methods["baseline"] = methods["baseline"].on(shown)
-    lines, adds, over = [], [], []
-    for name, own in methods.items():
-        against = None if name == "baseline" else baseline.on(list(own.free))
-        lacking = fewer(len(own.free), len(shown))
-        critics = [_diverged(each, algorithm, name, list(own.free)) for each in (results, held)]
-        lines.append(Line(LABELS[name], [*_cells(own, against, lacking), *critics]))
-        adds.append(without_one(f"{LABELS[name]}: bounds add", own.held, own.free))
-        if against is not None:
-            over.append(without_one(f"{LABELS[name]} over the baseline, bounded", own.held, against.held))
-    where = f"{SUITES[suite]}, {ALGORITHMS[algorithm]}"
-    note = NOTE.format(", ".join(map(short, shown)))
-    tables = [Table(f"Over the baseline with bounded targets, {where}", COLUMNS, lines, note)]
-    lone = [line for line in (*adds, *over) if line is not None]
-    if lone:
-        title = f"With bounded targets, without one data set, {where}"
-        tables.append(Table(title, one_set.COLUMNS, lone, one_set.RULE))
-    return tables
+    baseline, *others = ((name, _both(results, held, algorithm, name, sets)) for name in LABELS if name != "auto")
+    found = {name: {each: own[each] for each in own if each in baseline[1]} for name, own in others}
+    methods = {name: own for name, own in found.items() if own}
+    if not methods:
+        return None
+    shown = {each: own for each, own in baseline[1].items() if any(each in method for method in methods.values())}
+    lines = []
+    for name, own in {"baseline": shown, **methods}.items():
+        critics = [_diverged(each, algorithm, name, list(own)) for each in (results, held)]
+        lines.append(Line(LABELS[name], [*_cells(own, shown, over=name != "baseline"), *critics]))
+    title = f"Over the baseline with bounded targets, {SUITES[suite]}, {ALGORITHMS[algorithm]}"
+    return Table(title, COLUMNS, lines, NOTE.format(", ".join(map(short, shown))))
 
 
-def _both(results: PaperResults, held: PaperResults, algorithm: str, name: str, sets: Sequence[str]) -> Both:
+def _both(results: PaperResults, held: PaperResults, algorithm: str, name: str, sets: Sequence[str]) -> Scores:
     """On the data sets with enough runs both ways."""
-    found = Both(*(enough(each, algorithm, name, sets) for each in (results, held)))
-    return found.on([each for each in found.free if each in found.held])
+    found = {each: tuple(side.scores(each, algorithm, name) for side in (results, held)) for each in sets}
+    return {each: (free, held) for each, (free, held) in found.items() if min(len(free), len(held)) >= LEAST_RUNS}
 
 
-def _cells(own: Both, baseline: Both | None, lacking: str) -> list[Cell]:
+def _cells(own: Scores, baseline: Scores, *, over: bool) -> list[Cell]:
+    """over: the baseline's own line has nothing over it"""
+    lacking = fewer(len(own), len(baseline))
+    sides = list(zip(*own.values(), strict=True))
     cells: list[Cell] = []
-    for side, ones in enumerate(own):
-        over = (
-            "" if baseline is None else points(mean_difference([*ones.values()], [*baseline[side].values()]).estimate)
-        )
-        cells += [Cell(f"{mean([*ones.values()]):.1f}{lacking}"), Cell(over)]
-    return [*cells, Cell(points(mean_difference([*own.held.values()], [*own.free.values()]).estimate))]
+    for ones, others in zip(sides, zip(*(baseline[each] for each in own), strict=True), strict=True):
+        difference = points(mean_difference(ones, others).estimate) if over else ""
+        cells += [Cell(f"{mean(ones):.1f}{lacking}"), Cell(difference)]
+    return [*cells, Cell(points(mean_difference(sides[1], sides[0]).estimate))]
 
 
 def _diverged(results: PaperResults, algorithm: str, name: str, sets: Sequence[str]) -> Cell:

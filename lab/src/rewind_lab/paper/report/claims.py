@@ -9,9 +9,9 @@ from importlib import resources
 from typing import Any
 
 from rewind.errors import unknown_name
-from rewind.report.document import Block, Cell, Interval, Line, Table
+from rewind.report.document import Block, Cell, Fold, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
-from rewind.statistics import Estimate, holm
+from rewind.statistics import holm
 from rewind_lab.paper.report.comparisons import (
     CEILING,
     FLOOR,
@@ -23,11 +23,12 @@ from rewind_lab.paper.report.comparisons import (
     can_show,
     chosen,
     p_value,
+    points,
+    signed,
     verdict,
 )
-from rewind_lab.paper.report.cost import Cost, overhead, paper_overhead
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.cost import Cost, paper_overhead
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 RULE = (
     "A claim says that one method scores more than another on some data sets. Its number is the difference of "
@@ -43,7 +44,7 @@ RULE = (
     "it?”: no where the interval holds 0 and is wider than the paper's effect, or where the other method leaves no "
     "room for it below 100."
 )
-NO_BREAK = "\N{NO-BREAK SPACE}"
+SCORES, COSTS = "claims about scores, each for an agent", "claims about cost"
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 
 
@@ -89,11 +90,9 @@ def _claim(table: dict[str, Any], where: Mapping[str, list[str]], families: Mapp
     place = table.pop("where")
     if place not in where:
         raise unknown_name("group of data sets", place, where)
-    ones, others = (
-        " and ".join(LABELS.get(name, _family(name)) for name in table[side]) for side in ("ones", "others")
-    )
-    table["comparison"] = f"{ones} over {'the best of ' if table.get('best') else ''}{others}"
-    for side in ("ones", "others"):
+    words = {side: " and ".join(LABELS.get(name, _family(name)) for name in table[side]) for side in ("ones", "others")}
+    table["comparison"] = f"{words['ones']} over {'the best of ' if table.get('best') else ''}{words['others']}"
+    for side in words:
         table[side] = tuple(method for name in table[side] for method in families.get(name, [name]))
         for method in table[side]:
             if method not in LABELS:
@@ -132,61 +131,50 @@ def _judge_cost(row: str, cost: Cost | None) -> str:
 
 def claims_blocks(findings: Sequence[Finding]) -> list[Block]:
     """How many hold, and a line for each claim and algorithm with enough data; those about cost apart."""
-    scores = [finding for finding in findings if finding.contrast is not None]
+    scores, costs = _by_kind(findings)
     judged = [finding for finding in scores if finding.verdict != "open"]
-    costs = [finding for finding in findings if finding.contrast is None]
     tables: list[Block] = [_scores_table("The paper's claims", judged)] if judged else []
-    cost_table = Table(
-        "The paper's claims about cost",
-        ("Claim", "Verdict", "Agent", "Ours", "Paper", "Compared"),
-        [Line(each.claim.text, _cost_cells(each)) for each in costs],
-        cards=True,
-    )
-    return [
-        counted(scores, "claims about scores, each for an agent"), *tables,
-        counted(costs, "claims about cost"), cost_table,
-    ]  # fmt: skip
+    columns = ("Claim", "Verdict", "Agent", "Ours", "Paper", "Compared")
+    lines = [Line(each.claim.text, _cost_cells(each)) for each in costs]
+    cost_table = Table("The paper's claims about cost", columns, lines, cards=True)
+    return [counted(scores, SCORES), *tables, counted(costs, COSTS), cost_table]
 
 
 def open_claims(findings: Sequence[Finding]) -> list[Block]:
-    """Those without enough data."""
-    waiting = [finding for finding in findings if finding.contrast is not None and finding.verdict == "open"]
-    return [_scores_table("Claims without enough data", waiting)] if waiting else []
+    """Those without enough data, behind a line."""
+    waiting = [finding for finding in _by_kind(findings)[0] if finding.verdict == "open"]
+    table = [_scores_table("Claims without enough data", waiting)] if waiting else []
+    return [Fold("Claims without enough data yet", table)] if table else []
 
 
 def verdicts(findings: Sequence[Finding]) -> list[Block]:
     """The judged claims in few words, for a page that people read."""
-    scores = [finding for finding in findings if finding.contrast is not None]
-    costs = [finding for finding in findings if finding.contrast is None]
-    lines = [
-        Line(
-            finding.claim.text,
-            [
-                Cell(ALGORITHMS[finding.algorithm]),
-                Cell(kind=finding.verdict, strong=True),
-                Cell(points(finding.contrast.ours)),
-                Cell(points(finding.contrast.other_sets)),
-                Cell(points(finding.contrast.paper)),
-                Cell(can_show(finding.contrast)),
-            ],
-        )
-        for finding in scores
-        if finding.contrast is not None and finding.verdict != "open"
-    ]
+    scores, costs = _by_kind(findings)
+    lines = []
+    for finding in scores:
+        if finding.verdict != "open":
+            verdict, agent, ours, other_sets, paper, _, _, shown = _cells(finding, reach=0.0)
+            cells = [Cell(agent.text), verdict, Cell(ours.text), other_sets, paper, shown]
+            lines.append(Line(finding.claim.text, cells))
     columns = ("Claim", "Agent", "Verdict", "Ours, over seeds", "Seeds and sets", "Paper", "Can this data show it?")
     tables: list[Block] = [Table("The paper's claims", columns, lines)] if lines else []
-    what = "claims about scores, each for an agent"
-    told = [f"{each.claim.text.partition(':')[0]}: {_cost_words(each)}" for each in costs]
-    return [counted(scores, what), *tables, counted(costs, "claims about cost"), f"{'. '.join(told)}."]
+    told = [f"{each.claim.text.partition(':')[0]}: {cost_words(each)}" for each in costs]
+    return [counted(scores, SCORES), *tables, counted(costs, COSTS), f"{'. '.join(told)}."]
 
 
-def _cost_words(finding: Finding) -> str:
+def _by_kind(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Those about scores, and those about cost."""
+    return [each for each in findings if each.contrast], [each for each in findings if not each.contrast]
+
+
+def cost_words(finding: Finding) -> str:
     _, _, ours, paper, _ = (cell.text for cell in _cost_cells(finding))
     return f"{ours or 'not measured'} (paper {paper})"
 
 
 def _scores_table(caption: str, findings: Sequence[Finding]) -> Table:
-    reach = max([10.0, *(_reach(finding.contrast) for finding in findings)])
+    ours = [finding.contrast.ours for finding in findings if finding.contrast and finding.contrast.ours]
+    reach = max([10.0, *(abs(bound) for estimate in ours for bound in estimate[1:] if bound is not None)])
     columns = (
         "Claim", "Verdict", "Agent", "Ours, over seeds", "Seeds and data sets", "Paper", "p (Holm)", "Data sets",
         "Can this data show it?",
@@ -194,20 +182,16 @@ def _scores_table(caption: str, findings: Sequence[Finding]) -> Table:
     return Table(caption, columns, [Line(each.claim.text, _cells(each, reach)) for each in findings], cards=True)
 
 
-def _reach(contrast: Contrast | None) -> float:
-    if contrast is None or contrast.ours is None or contrast.ours.low is None:
-        return 0.0
-    return max(abs(float(contrast.ours.low)), abs(float(contrast.ours.high)))
-
-
 def _cells(finding: Finding, reach: float) -> list[Cell]:
     contrast = finding.contrast
     assert contrast is not None
+    theirs = None if contrast.paper is None else contrast.paper.value
+    picture = None if contrast.ours is None else Interval(*contrast.ours, theirs, reach)
     return [
         Cell(kind=finding.verdict, strong=True),
         Cell(ALGORITHMS[finding.algorithm], finding.claim.comparison),
-        Cell(points(contrast.ours), picture=_picture(contrast, reach)),
-        Cell("" if contrast.other_sets is None else points(contrast.other_sets)),
+        Cell(points(contrast.ours), picture=picture),
+        Cell(points(contrast.other_sets)),
         Cell(points(contrast.paper)),
         Cell("" if finding.p is None else "< 0.001" if finding.p < 0.001 else f"{finding.p:.3f}"),
         Cell(f"{len(contrast.used)} of {len(contrast.wanted)}"),
@@ -218,32 +202,10 @@ def _cells(finding: Finding, reach: float) -> list[Cell]:
 def _cost_cells(finding: Finding) -> list[Cell]:
     row = finding.claim.cost or ""
     ratio = None if finding.cost is None else finding.cost.ratios.get(row)
-    ours = "" if ratio is None else overhead(ratio - 1)
+    ours = "" if ratio is None else signed(ratio - 1, "+.1%")
     where = "" if finding.cost is None else finding.cost.where
-    cells = [Cell(ALGORITHMS[finding.algorithm]), Cell(ours), Cell(overhead(paper_overhead(row))), Cell(where)]
+    cells = [Cell(ALGORITHMS[finding.algorithm]), Cell(ours), Cell(signed(paper_overhead(row), "+.1%")), Cell(where)]
     return [Cell(kind=finding.verdict, strong=True), *cells]
-
-
-def _picture(contrast: Contrast, reach: float) -> Interval | None:
-    if contrast.ours is None:
-        return None
-    paper = None if contrast.paper is None else float(contrast.paper.value)
-    low, high = (None if bound is None else float(bound) for bound in contrast.ours[1:])
-    return Interval(float(contrast.ours.value), low, high, paper, reach)
-
-
-def points(estimate: Estimate | None) -> str:
-    """A difference and its interval."""
-    if estimate is None:
-        return ""
-    if estimate.low is None:
-        return signed(estimate.value)
-    return f"{signed(estimate.value)} [{signed(estimate.low)}, {signed(estimate.high)}]".replace(" ", NO_BREAK)
-
-
-def signed(value: float) -> str:
-    """With a sign of the width of a digit; nothing is no less than nothing."""
-    return f"{value:+.1f}".replace("-0.0", "+0.0").replace("-", "−")
 
 
 def counted(findings: Sequence[Finding], what: str) -> str:

@@ -14,8 +14,7 @@ from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.cost import read_costs
-from rewind_lab.paper.report.glance import glance_panels
-from rewind_lab.paper.report.glance_plot import glance_figure
+from rewind_lab.paper.report.glance import glance_figure, glance_panels
 from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults

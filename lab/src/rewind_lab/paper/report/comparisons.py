@@ -1,7 +1,7 @@
 """Ours against the paper's, and methods against each other: the rules by which the page colours and judges."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
@@ -11,10 +11,9 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.report.methods import Method
-from rewind.statistics import LEVEL, Estimate, Measured, Term, combined, deviation, over_tasks
+from rewind.statistics import LEVEL, Estimate, Measured, Term, combined, deviation, mean, over_tasks
 from rewind_lab.paper.published import Printed, published, slips
-from rewind_lab.paper.report.methods import method_of
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, method_of
 
 Column = str | Method  # a name of the paper's, or what it has no name for
 
@@ -25,6 +24,7 @@ LEAST_RUNS = 3  # on each side of a comparison, for a data set to count
 LEAST_SETS = 3  # that count, or all where a claim is about fewer
 PAPER_RUNS = 3
 SIGMAS = 1.96  # of a 95% interval
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 # The paper's numbers
@@ -85,8 +85,10 @@ class Contrast:
     level: float | None = None
 
     @property
-    def enough(self) -> bool:
-        return self.ours is not None and len(self.used) >= min(LEAST_SETS, len(self.wanted))
+    def judged(self) -> Estimate | None:
+        """Ours, where it has an interval over enough data sets to be judged by."""
+        enough = len(self.used) >= min(LEAST_SETS, len(self.wanted))
+        return self.ours if enough and self.ours is not None and self.ours.low is not None else None
 
 
 @dataclass(frozen=True)
@@ -113,62 +115,47 @@ class Question:
         wanted = [name for name in self.datasets if results.here(name) is not None]
         if not used:
             return Contrast(wanted, used, None, self.of_paper(wanted), limits=limits)
-        others = self._others(results, used)
-        apart = [combined(self._terms(results, name, self.ones, others, 1)) for name in used]
-        measured = combined(term for name in used for term in self._terms(results, name, self.ones, others, len(used)))
-        across = over_tasks([each.value for each in apart])
-        level = combined(
-            term._replace(weight=-term.weight)
-            for name in used
-            for term in self._terms(results, name, (), others, len(used))
-        ).value
+        others = self._against(used, lambda name, method: float(self._scores(results, name, method).mean()))
+        terms = [self._terms(results, name, others) for name in used]
+        measured = combined(term._replace(weight=term.weight / len(used)) for own in terms for term in own)
+        across = over_tasks([combined(own).value for own in terms])
+        level = mean([np.array([self._scores(results, name, method).mean() for method in others]) for name in used])
         return Contrast(
             wanted, used, measured.estimate, self.of_paper(used), measured,
-            None if across is None else across.estimate, limits, level,
+            None if across is None else across.estimate, limits, float(level),
         )  # fmt: skip
 
-    def _others(self, results: PaperResults, used: Sequence[str]) -> Sequence[Column]:
-        """All, or the one that scores best over the data sets."""
+    def _against(self, names: Sequence[str], score: Callable[[str, Column], float]) -> Sequence[Column]:
+        """All of the others, or the one that scores best over the data sets."""
         if not self.best:
             return self.others
-        return [
-            max(
-                self.others,
-                key=lambda method: sum(
-                    results.scores(results.here(name), self.algorithm, method).mean() for name in used
-                ),
-            )
-        ]
+        return [max(self.others, key=lambda method: sum(score(name, method) for name in names))]
 
-    def _terms(
-        self, results: PaperResults, name: str, ones: Sequence[Column], others: Sequence[Column], sets: int
-    ) -> list[Term]:
+    def _scores(self, results: PaperResults, name: str, method: Column) -> Array:
+        return results.scores(results.here(name), self.algorithm, method)
+
+    def _terms(self, results: PaperResults, name: str, others: Sequence[Column]) -> list[Term]:
         """How each method's runs on a data set count."""
-        here = results.here(name)
-        spread = results.spread(here, self.algorithm)
+        spread = results.spread(results.here(name), self.algorithm)
         return [
-            Term(sign / len(side) / sets, results.scores(here, self.algorithm, method), spread)
-            for side, sign in ((ones, 1.0), (others, -1.0))
+            Term(sign / len(side), self._scores(results, name, method), spread)
+            for side, sign in ((self.ones, 1.0), (others, -1.0))
             for method in side
         ]
 
     def _has_runs(self, results: PaperResults, name: str) -> bool:
-        here = results.here(name)
-        return all(
-            len(results.scores(here, self.algorithm, method)) >= self.least for method in (*self.ones, *self.others)
-        )
+        methods = (*self.ones, *self.others)
+        return all(len(self._scores(results, name, method)) >= self.least for method in methods)
 
     def of_paper(self, names: Sequence[str]) -> Estimate | None:
         """The same from the paper's means, its interval from its deviations, where it has all the numbers."""
-        numbers = {(name, method): printed(self.algorithm, method, name) if isinstance(method, str) else None
-                   for name in names for method in (*self.ones, *self.others)}  # fmt: skip
-        there = {key: number for key, number in numbers.items() if number is not None}
+        methods = [method for method in (*self.ones, *self.others) if isinstance(method, str)]
+        numbers = {(name, method): printed(self.algorithm, method, name) for name in names for method in methods}
+        there: dict[tuple[str, Column], Printed] = {key: number for key, number in numbers.items() if number}
         full = [name for name in names if all((name, each) in there for each in (*self.ones, *self.others))]
         if not full:
             return None
-        others = self.others
-        if self.best:
-            others = [max(others, key=lambda method: sum(there[name, method].mean for name in full))]
+        others = self._against(full, lambda name, method: there[name, method].mean)
         value = variance = 0.0
         for name in full:
             for method, weight in self._weights(name, others).items():
@@ -208,7 +195,7 @@ def at_limit(results: PaperResults, name: str, algorithm: str) -> str:
 def p_value(contrast: Contrast) -> float | None:
     """Of the verdict that the contrast comes nearest to: that `ones` score more, or that they do not by MARGIN."""
     measured = contrast.measured
-    if measured is None or not contrast.enough:
+    if measured is None or contrast.judged is None:
         return None
     more = measured.p() if measured.value > 0 else 1.0
     less = measured.p(MARGIN) if measured.value < MARGIN else 1.0
@@ -220,8 +207,8 @@ def verdict(contrast: Contrast, corrected: float | None = None) -> str:
 
     corrected: the p value of `p_value` after correction for the other questions of the table
     """
-    ours = contrast.ours
-    if ours is None or ours.low is None or not contrast.enough:
+    ours = contrast.judged
+    if ours is None:
         return "open"
     if corrected is not None and corrected > 1 - LEVEL:
         return "undecided"
@@ -232,8 +219,8 @@ def verdict(contrast: Contrast, corrected: float | None = None) -> str:
 
 def effect(contrast: Contrast) -> str:
     """helps, hurts, neither (smaller than MARGIN, either way), undecided, or open where there is not enough to say."""
-    ours = contrast.ours
-    if ours is None or ours.low is None or not contrast.enough:
+    ours = contrast.judged
+    if ours is None:
         return "open"
     if ours.low > -MARGIN and ours.high < MARGIN:
         return "neither"
@@ -244,13 +231,14 @@ def can_show(contrast: Contrast) -> str:
     """Whether this data could show the paper's effect, and if not, why."""
     left = [f"{count} at the {limit}" for limit, count in Counter(contrast.limits.values()).items()]
     without = f"; left out: {', '.join(left)}" if left else ""
-    if contrast.ours is None or contrast.ours.low is None or not contrast.enough:
+    ours = contrast.judged
+    if ours is None:
         return f"no: too few sets with runs{without}"
-    reach = float(contrast.ours.high - contrast.ours.low) / 2
-    theirs = None if contrast.paper is None else float(contrast.paper.value)
-    if theirs is not None and contrast.level is not None and contrast.level + theirs > 100 and contrast.ours.low <= 0:
+    reach = (ours.high - ours.low) / 2
+    theirs = 0.0 if contrast.paper is None else contrast.paper.value
+    if theirs and contrast.level is not None and contrast.level + theirs > 100 and ours.low <= 0:
         return f"no: from {contrast.level:.0f} points there is no room for {theirs:.0f}{without}"
-    if contrast.ours.low <= 0 <= contrast.ours.high and reach > max(abs(theirs or 0.0), MARGIN):
+    if ours.low <= 0 <= ours.high and reach > max(abs(theirs), MARGIN):
         return f"no: too few seeds, ±{reach:.1f}{without}"
     return f"yes, ±{reach:.1f}{without}"
 
@@ -266,3 +254,27 @@ def direction(ours: Estimate | None, theirs: Estimate | None) -> str:
 
 def _sign(estimate: Estimate) -> int:
     return 1 if estimate.low > 0 else -1 if estimate.high < 0 else 0
+
+
+# In words
+
+
+def told(estimate: Estimate, form: str) -> str:
+    """A figure and its interval."""
+    if estimate.low is None:
+        return f"{estimate.value:{form}}"
+    return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
+
+
+def points(estimate: Estimate | None) -> str:
+    """A difference and its interval."""
+    return "" if estimate is None else _typeset(told(estimate, "+.1f")).replace(" ", NO_BREAK)
+
+
+def signed(value: float, form: str = "+.1f") -> str:
+    return _typeset(f"{value:{form}}")
+
+
+def _typeset(text: str) -> str:
+    """With signs of the width of a digit; nothing is no less than nothing."""
+    return text.replace("-0.0", "+0.0").replace("-", "−")

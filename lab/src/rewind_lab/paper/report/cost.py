@@ -8,6 +8,7 @@ from pathlib import Path
 from rewind.errors import DataError
 from rewind.report.document import Cell, Line, Table
 from rewind_lab.paper.published import published
+from rewind_lab.paper.report.comparisons import signed
 
 # The rows of the paper's table 5, and what the benchmark calls them; the paper did not measure the weighted target.
 ROWS = {
@@ -37,11 +38,6 @@ def paper_overhead(row: str) -> float:
     """0.039 is 3.9% more than uniform sampling."""
     times = _paper_times()
     return times[row] / times["baseline"] - 1
-
-
-def overhead(share: float) -> str:
-    """In per cent, with a sign of the width of a digit."""
-    return f"{share:+.1%}".replace("-0.0%", "+0.0%").replace("-", "−")
 
 
 def _paper_times() -> dict[str, float]:
@@ -76,7 +72,7 @@ def cost_table(costs: Sequence[Cost]) -> Table:
     times = _paper_times()
     lines = []
     for row, (_, label) in ROWS.items():
-        theirs = f"{overhead(paper_overhead(row))} ({times[row]:.2f} s per 1000 updates)" if row in times else ""
+        theirs = f"{signed(paper_overhead(row), '+.1%')} ({times[row]:.2f} s per 1000 updates)" if row in times else ""
         cells = [_cell(cost, row) for cost in costs] or [Cell(kind="missing")]
         lines.append(Line(label, [*cells, Cell(theirs)]))
     columns = ["Sampling", *([cost.where for cost in costs] or ["Ours"]), "Paper (one 1080 Ti)"]
@@ -86,4 +82,4 @@ def cost_table(costs: Sequence[Cost]) -> Table:
 def _cell(cost: Cost, row: str) -> Cell:
     if row not in cost.ratios:
         return Cell(kind="missing")
-    return Cell(f"{overhead(cost.ratios[row] - 1)} ({cost.microseconds[row]:,.0f} µs per update)")
+    return Cell(f"{signed(cost.ratios[row] - 1, '+.1%')} ({cost.microseconds[row]:,.0f} µs per update)")

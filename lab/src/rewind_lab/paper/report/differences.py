@@ -7,12 +7,10 @@ from rewind.report.document import Bar, Bars, Cell, Line, Table
 from rewind.report.methods import LABELS, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.definitions import load_definitions
-from rewind_lab.paper.report.claims import points, signed
-from rewind_lab.paper.report.comparisons import Contrast, Question, direction, effect
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.comparisons import Contrast, Question, direction, effect, points, signed
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
-MARKS = {"yes": "helps", "no": "hurts", "-": "neither"}
+MARKS = {"yes": "✔", "no": "✖", "-": "–"}
 
 
 def figure_3(results: PaperResults, algorithm: str = "td3_bc") -> list[Bars]:
@@ -27,17 +25,9 @@ def figure_3(results: PaperResults, algorithm: str = "td3_bc") -> list[Bars]:
 
 
 def _bar(results: PaperResults, algorithm: str, sampler: str, name: str) -> Bar:
-    contrast = Question(algorithm, [sampler], ["baseline"], [name], least=1, limits=False).ask(results)
-    kind = direction(contrast.ours, contrast.paper)
-    value, low, high = _floats(contrast.ours)
-    return Bar(short(name), value, low, high, _floats(contrast.paper)[0], kind)
-
-
-def _floats(estimate: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    if estimate is None:
-        return None, None, None
-    low, high = (None if bound is None else float(bound) for bound in estimate[1:])
-    return float(estimate.value), low, high
+    found = Question(algorithm, [sampler], ["baseline"], [name], least=1, limits=False).ask(results)
+    theirs = None if found.paper is None else found.paper.value
+    return Bar(short(name), *(found.ours or Estimate(None)), theirs, direction(found.ours, found.paper))
 
 
 def differences_table(panels: Sequence[Bars]) -> Table:
@@ -54,49 +44,23 @@ def _difference(bar: Bar) -> Cell:
     return Cell(ours, "–" if bar.paper is None else signed(bar.paper), bar.kind)
 
 
-def directions_table(panels: Sequence[Bars]) -> Table:
-    """How often each panel's bars go the paper's way."""
-    lines = []
-    for panel in panels:
-        kinds = [bar.kind for bar in panel.rows]
-        compared = len(kinds) - kinds.count("missing")
-        cells = [Cell(str(kinds.count(kind)) if compared else "") for kind in ("same", "opposite", "unclear")]
-        lines.append(Line(panel.title, [*cells, Cell(f"{compared} of {len(kinds)}")]))
-    columns = ("Sampler", "Same direction", "Opposite", "Not clear", "Data sets with runs")
-    return Table("Differences to the baseline: do they go the paper's way?", columns, lines)
-
-
-# Table 4
-
-
 def table_4(results: PaperResults) -> tuple[str, Table]:
     """The rule of the definition, and what it gives: ours, and what the paper prints."""
     definition = load_definitions().tables["4"]
     rows, columns = definition.more["rows"], definition.more["columns"]
     lines = []
     for row in rows:
-        asked = [_asked(results, column["samplers"], row["datasets"]) for column in columns]
-        cells = [_mark(contrast, MARKS[mark]) for contrast, mark in zip(asked, row["paper"], strict=True)]
-        lines.append(Line(row["name"], cells))
+        names = [name for name in paper_sets() if {name, catalogue()[name].suite} & {*row["datasets"]}]
+        asked = [Question("td3_bc", column["samplers"], ["baseline"], names).ask(results) for column in columns]
+        lines.append(Line(row["name"], list(map(_mark, asked, row["paper"]))))
     title = "Table 4: which priority for which data"
     rule = " ".join(definition.more["rule"].split())
-    for word, mark in ((" yes where", " ✔ where"), (" no where", " ✖ where"), (" - where", " – where")):
-        rule = rule.replace(word, mark)
-    samplers = "; ".join(f"{column['name']}: {', '.join(map(_label, column['samplers']))}" for column in columns)
+    for word, mark in MARKS.items():
+        rule = rule.replace(f" {word} where", f" {mark} where")
+    samplers = "; ".join(f"{each['name']}: {', '.join(LABELS[name] for name in each['samplers'])}" for each in columns)
     return f"{rule} Here {samplers}", Table(title, ["Data", *(column["name"] for column in columns)], lines)
 
 
-def _label(sampler: str) -> str:
-    return LABELS[sampler]
-
-
-def _asked(results: PaperResults, samplers: Sequence[str], where: Sequence[str]) -> Contrast:
-    names = [name for name in paper_sets() if name in where or catalogue()[name].suite in where]
-    return Question("td3_bc", samplers, ["baseline"], names).ask(results)
-
-
 def _mark(contrast: Contrast, printed: str) -> Cell:
-    found = effect(contrast)
     sets = f", {len(contrast.used)} of {len(contrast.wanted)} sets" if contrast.used else ""
-    theirs = {"helps": "✔", "hurts": "✖", "neither": "–"}[printed]
-    return Cell(f"{points(contrast.ours)}{sets}", f"paper: {theirs}", found)
+    return Cell(f"{points(contrast.ours)}{sets}", f"paper: {MARKS[printed]}", effect(contrast))

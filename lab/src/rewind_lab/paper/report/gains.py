@@ -3,10 +3,8 @@
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind_lab.paper.definitions import load_definitions
-from rewind_lab.paper.report.claims import points
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction, fewer
-from rewind_lab.paper.report.methods import paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, Column, Contrast, Question, chosen, direction, fewer, points
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 KINDS = {
     "AntMaze": ("antmaze-*",),

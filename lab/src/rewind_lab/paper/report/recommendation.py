@@ -1,17 +1,17 @@
 """Does the recommended setting hold where it was not chosen? A stated test on the held-back half."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
 from rewind.run_spec import RunSpec
 from rewind.statistics import Measured, mean_difference
 from rewind.table import table
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
-from rewind_lab.paper.halves import DENSE, choosing_half, named_sets
+from rewind_lab.paper.halves import choosing_half, named_sets
+from rewind_lab.paper.report.comparisons import told
 
 WORST_BOUND, WORST_SET = -2.0, -10.0  # points: of a kind's lower bound, and of any one set
 RULE = (
@@ -19,6 +19,7 @@ RULE = (
     f"sparse and on dense sets, and no set's difference is below {WORST_SET:g}."
 )
 Scores = Mapping[str, float]  # of finished runs, by run
+Sets = dict[str, list[float]]  # the same by data set
 
 
 @dataclass(frozen=True)
@@ -43,27 +44,29 @@ def outcome_of(scores: Scores) -> list[KindResult] | str:
     missing = [spec for spec in specs if spec.run not in scores]
     if missing:
         return f"not run yet: {len(missing):,} of {len(specs):,} runs are missing"
-    uniform, chosen = (
-        {name: _of(specs, scores, name, uniform=kind) for name in _names(specs)} for kind in (True, False)
-    )
-    dense = set(named_sets([DENSE]))
-    kinds = {"sparse": [name for name in uniform if name not in dense], "dense": [n for n in uniform if n in dense]}
+    uniform: Sets = {}
+    chosen: Sets = {}
+    for spec in specs:
+        (uniform if _plain(spec) else chosen).setdefault(spec.dataset, []).append(scores[spec.run])
     return [
         KindResult(
-            kind,
-            mean_difference([chosen[name] for name in names], [uniform[name] for name in names]),
-            {name: mean_difference([chosen[name]], [uniform[name]]) for name in names},
+            kind, _difference(chosen, uniform, names), {name: _difference(chosen, uniform, [name]) for name in names}
         )
-        for kind, names in kinds.items()
+        for kind, names in _by_kind(uniform).items()
     ]
 
 
-def _names(specs: Sequence[RunSpec]) -> list[str]:
-    return list(dict.fromkeys(spec.dataset for spec in specs))
+def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
+    """Data sets by their rewards: MuJoCo's are dense."""
+    dense = set(named_sets(["mujoco-v1"]))
+    kinds: dict[str, list[str]] = {"sparse": [], "dense": []}
+    for name in names:
+        kinds["dense" if name in dense else "sparse"].append(name)
+    return kinds
 
 
-def _of(specs: Sequence[RunSpec], scores: Scores, name: str, *, uniform: bool) -> Array:
-    return np.array([scores[spec.run] for spec in specs if spec.dataset == name and _plain(spec) == uniform])
+def _difference(ones: Sets, others: Sets, names: Sequence[str]) -> Measured:
+    return mean_difference([np.array(ones[name]) for name in names], [np.array(others[name]) for name in names])
 
 
 def _plain(spec: RunSpec) -> bool:
@@ -75,37 +78,28 @@ def outcome_text(outcome: list[KindResult] | str) -> str:
         return f"{outcome}\n{RULE}"
     rows: list[dict[str, Any]] = []
     for kind in outcome:
-        rows += [{"set": name, "difference": _told(one)} for name, one in kind.sets.items()]
-        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": _told(kind.pooled)})
+        rows += [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one in kind.sets.items()]
+        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": told(kind.pooled.estimate, "+.1f")})
     verdict = "passes" if all(kind.passes for kind in outcome) else "fails"
     return f"{table(rows)}\n\nThe recommended setting {verdict}. {RULE}"
-
-
-def _told(measured: Measured) -> str:
-    value, low, high = measured.estimate
-    return f"{value:+.1f}" if low is None else f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
 def candidates(scores: Scores) -> str:
     """What has run on the choosing half: each way to train TD3+BC, its difference to uniform sampling by kind."""
     wanted = load_definitions(EVIDENCE).wanted(RunChoice(algorithms=["td3_bc"]))
-    choosing, dense = set(choosing_half()), set(named_sets([DENSE]))
-    cells: dict[str, dict[str, list[float]]] = {}
+    choosing = set(choosing_half())
+    cells: dict[str, Sets] = {}
     for spec in dict.fromkeys(spec for specs in wanted.values() for spec in specs):
         if spec.dataset in choosing and spec.run in scores:
             cells.setdefault(_way(spec), {}).setdefault(spec.dataset, []).append(scores[spec.run])
     uniform = cells.pop("baseline", {})
     rows = []
     for way, found in cells.items():
+        both = [name for name, own in found.items() if min(len(own), len(uniform.get(name, []))) > 1]
         row = {"setting": way}
-        for kind in ("sparse", "dense"):
-            names = [
-                name
-                for name, own in found.items()
-                if (name in dense) == (kind == "dense") and min(len(own), len(uniform.get(name, []))) > 1
-            ]
-            ones, others = ([np.array(side[name]) for name in names] for side in (found, uniform))
-            row[kind] = f"{_told(mean_difference(ones, others))} ({len(names)})" if names else "-"
+        for kind, names in _by_kind(both).items():
+            difference = told(_difference(found, uniform, names).estimate, "+.1f") if names else ""
+            row[kind] = f"{difference} ({len(names)})" if names else "-"
         rows.append(row)
     note = "difference to uniform sampling in points, [95% interval], (data sets of the choosing half)"
     return f"{table(rows)}\n{note}" if rows else "no runs on the choosing half yet"

@@ -1,5 +1,6 @@
 """Over whole suites: means, interquartile means, probability of improvement; performance profiles."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,10 @@ from rewind.data.catalogue import catalogue
 from rewind.report.curves import RESAMPLES, series
 from rewind.report.document import Cell, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS
-from rewind.statistics import Estimate, Sample, bootstrap, improvement, iqm, mean_over, profile
-from rewind_lab.paper.report.methods import SUITES, paper_sets
-from rewind_lab.paper.report.results import PaperResults
+from rewind.statistics import Sample, bootstrap, improvement, iqm, mean_over, profile
+from rewind_lab.paper.published import SUITES
+from rewind_lab.paper.report.comparisons import told
+from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 RULE = (
     "Interquartile mean: of the middle half of all runs, each data set weighing the same. Probability of "
@@ -39,63 +41,49 @@ def samples(results: PaperResults, suite: str, algorithm: str, method: str) -> t
 
 def suite_tables(results: PaperResults) -> list[Table]:
     """One for each suite and algorithm that has runs."""
+    columns = ("Method", "Mean", "Interquartile mean", "Beats the baseline", "Data sets", "Runs")
     tables = []
-    for suite in SUITES:
-        for algorithm in results.algorithms:
-            lines = [_line(results, suite, algorithm, method) for method in LABELS]
-            found = [line for line in lines if line is not None]
-            if found:
-                columns = ("Method", "Mean", "Interquartile mean", "Beats the baseline", "Data sets", "Runs")
-                tables.append(Table(f"{SUITES[suite]}, {ALGORITHMS[algorithm]}", columns, found, cards=True))
+    for suite, algorithm in product(SUITES, results.algorithms):
+        found = [line for method in LABELS for line in _line(results, suite, algorithm, method)]
+        if found:
+            tables.append(Table(f"{SUITES[suite]}, {ALGORITHMS[algorithm]}", columns, found, cards=True))
     return tables
 
 
 def unequal(results: PaperResults) -> list[str]:
     """A warning where methods of one suite and algorithm are summed up over different data sets."""
-    for suite in SUITES:
-        for algorithm in results.algorithms:
-            found = {tuple(samples(results, suite, algorithm, method)[0]) for method in LABELS}
-            if len(found - {()}) > 1:
-                return [UNEQUAL]
+    for suite, algorithm in product(SUITES, results.algorithms):
+        found = {tuple(samples(results, suite, algorithm, method)[0]) for method in LABELS}
+        if len(found - {()}) > 1:
+            return [UNEQUAL]
     return []
 
 
-def _line(results: PaperResults, suite: str, algorithm: str, method: str) -> Line | None:
+def _line(results: PaperResults, suite: str, algorithm: str, method: str) -> list[Line]:
+    """Nothing where the method has no runs."""
     names, tasks = samples(results, suite, algorithm, method)
     if not names:
-        return None
+        return []
     both = [name for name in names if len(results.scores(name, algorithm, "baseline"))]
     better = Cell()
     if both and method != "baseline":
         ones, others = ([results.scores(name, algorithm, each) for name in both] for each in (method, "baseline"))
         found = bootstrap(improvement, ones, others)
-        better = Cell(told(found, ".2f"), picture=_around_half(found))
+        low, high = (None if bound is None else float(bound) - 0.5 for bound in found[1:])
+        better = Cell(told(found, ".2f"), picture=Interval(float(found.value) - 0.5, low, high, None, 0.5))
     figures = [Cell(told(found, ".1f")) for found in (mean_over(tasks).estimate, bootstrap(iqm, tasks))]
     counts = [f"{len(names)} of {len(sets_of(results, suite))}", str(sum(len(task) for task in tasks))]
-    return Line(LABELS[method], [*figures, better, *map(Cell, counts)])
-
-
-def told(estimate: Estimate, form: str) -> str:
-    """A figure and its interval."""
-    if estimate.low is None:
-        return f"{estimate.value:{form}}"
-    return f"{estimate.value:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
-
-
-def _around_half(estimate: Estimate) -> Interval:
-    low, high = (None if bound is None else float(bound) - 0.5 for bound in estimate[1:])
-    return Interval(float(estimate.value) - 0.5, low, high, None, 0.5)
+    return [Line(LABELS[method], [*figures, better, *map(Cell, counts)])]
 
 
 def profiles(results: PaperResults) -> dict[str, dict[str, list[Any]]]:
     """Shares of runs above thresholds for each suite and algorithm, for a chart."""
     found: dict[str, dict[str, list[Any]]] = {}
-    for suite in SUITES:
-        for algorithm in results.algorithms:
-            tasks = {method: samples(results, suite, algorithm, method)[1] for method in LABELS}
-            tasks = {method: sample for method, sample in tasks.items() if sample}
-            if tasks:
-                found.setdefault(suite, {})[algorithm] = _profiles(tasks)
+    for suite, algorithm in product(SUITES, results.algorithms):
+        tasks = {method: samples(results, suite, algorithm, method)[1] for method in LABELS}
+        tasks = {method: sample for method, sample in tasks.items() if sample}
+        if tasks:
+            found.setdefault(suite, {})[algorithm] = _profiles(tasks)
     return found
 
 

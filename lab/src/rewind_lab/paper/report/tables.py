@@ -1,17 +1,12 @@
 """The paper's tables with our numbers: 1, 2, 3 and the appendix's, by data set or as totals of suites."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rewind.data.catalogue import catalogue
 from rewind.report.document import Block, Cell, Fold, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, short
-from rewind.statistics import deviation
-from rewind_lab.paper.published import SUITES as SUITE_ROWS
-from rewind_lab.paper.published import Printed, published, slips
+from rewind_lab.paper.published import SUITES, Printed, in_print, published, slips
 from rewind_lab.paper.report.comparisons import NEAR, agreement, compared, squared_error, without_slip
-from rewind_lab.paper.report.methods import SUITES
 from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
@@ -34,14 +29,10 @@ OF_TOTALS = {"table_1": ("table_1_full",), "table_3": ("td3_bc", "iql")}  # wher
 
 def paper_tables(results: PaperResults) -> list[Block]:
     """All of them; the long ones by data set, and those that lack most of their runs, behind a line."""
-    blocks: list[Block] = [RULE]
-    for name, title in TITLES.items():
-        table = paper_table(name, results)
-        if name in ("table_1_full", "td3_bc", "iql") or _lacking(table):
-            blocks.append(Fold(title, [table]))
-        else:
-            blocks.append(table)
-    return blocks
+    long = [TITLES[name] for name in ("table_1_full", "td3_bc", "iql")]
+    tables = [paper_table(name, results) for name in TITLES]
+    shown = (Fold(each.caption, [each]) if each.caption in long or _lacking(each) else each for each in tables)
+    return [RULE, *shown]
 
 
 def _lacking(table: Table) -> bool:
@@ -56,9 +47,10 @@ def paper_table(name: str, results: PaperResults) -> Table:
         return _table_3(results)
     columns = _columns(name)
     lines = []
-    for suite in SUITE_ROWS:
+    for suite in SUITES:
         if name not in OF_TOTALS:
-            lines += [_line(name, row, columns, results) for row in published(name) if _suite(row) == suite]
+            rows = [row for row in published(name) if _suite(row) == suite]
+            lines += [Line(short(row), [_cell(name, row, column, results) for column in columns]) for row in rows]
         lines.append(Line(f"{SUITES[suite]}, total", [_total(name, suite, c, results) for c in columns], total=True))
     return Table(TITLES[name], ["Data set", *(_heading(column) for column in columns)], lines, _slips(name))
 
@@ -73,7 +65,7 @@ def _table_3(results: PaperResults) -> Table:
             [_total("table_3", suite, f"{algorithm} {sampler}", results) for sampler in samplers],
         )
         for algorithm in dict.fromkeys(column.split(" ")[0] for column in columns)
-        for suite in SUITE_ROWS
+        for suite in SUITES
     ]
     return Table(TITLES["table_3"], ["Total", *(LABELS[name] for name in samplers)], lines, _slips("table_3"))
 
@@ -83,7 +75,7 @@ def _columns(name: str) -> list[str]:
 
 
 def _suite(row: str) -> str | None:
-    return None if row in SUITE_ROWS else catalogue()[row].suite
+    return None if row in SUITES else catalogue()[row].suite
 
 
 def _heading(column: str) -> str:
@@ -93,28 +85,18 @@ def _heading(column: str) -> str:
     return ALGORITHMS[algorithm] if method == "baseline" else f"{ALGORITHMS[algorithm]} ({LABELS[method]})"
 
 
-def _line(name: str, row: str, columns: Sequence[str], results: PaperResults) -> Line:
-    return Line(short(row), [_cell(name, row, column, results) for column in columns])
-
-
 def _cell(name: str, row: str, column: str, results: PaperResults) -> Cell:
     number = published(name)[row][column]
     theirs = None if number is None else without_slip(name, row, number)
+    beside = "–" if theirs is None else str(theirs)
     algorithm, method = column.split(" ")
     if method == "original":  # from the algorithm's own paper, to compare with
-        return Cell(beside=_told(theirs))
+        return Cell(beside=beside)
     scores = results.scores(results.here(row), algorithm, method)
     if not len(scores):
-        return Cell(beside=_told(theirs), kind="missing")
-    ours = Printed(float(scores.mean()), deviation(scores))
+        return Cell(beside=beside, kind="missing")
     kind = "" if theirs is None else agreement(scores, theirs)
-    return Cell(f"{_told(ours)} ({len(scores)})", _told(theirs), kind)
-
-
-def _told(number: Printed | None) -> str:
-    if number is None:
-        return "–"
-    return f"{number.mean:.1f}" if number.std is None else f"{number.mean:.1f} ± {number.std:.1f}"
+    return Cell(f"{in_print(scores)} ({len(scores)})", beside, kind)
 
 
 def _total(name: str, suite: str, column: str, results: PaperResults) -> Cell:
@@ -145,11 +127,8 @@ def _rows_behind(name: str, suite: str, column: str) -> dict[str, Printed]:
 
 def _slips(name: str) -> str:
     """What the paper's table gets wrong, said below it."""
-    told = [
-        f"{_where(slip)}: {slip['what']}."
-        for slip in slips()
-        if slip["table"] in (name, *OF_TOTALS.get(name, ()))
-    ]  # fmt: skip
+    found = [slip for slip in slips() if slip["table"] in (name, *OF_TOTALS.get(name, ()))]
+    told = [f"{_where(slip)}: {slip['what']}." for slip in found]
     return f"Slips of the paper. {' '.join(told)}" if told else ""
 
 
