@@ -101,6 +101,7 @@ reproduction: $(STAMP)  ## the pages of the docs that are written from lab/resul
 	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
 	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
 	  --figure docs/images --into docs/reproduction.md
+	$(BIN)/rewind paper choice
 	$(BIN)/rewind paper beside
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml

@@ -5,18 +5,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rewind.cli.arguments import Positional, Rare
-from rewind.errors import DataError, UsageError
+from rewind.errors import DataError, UsageError, unknown_name
 from rewind.files import whole_file, write_json
 from rewind.report.output import write_document
 from rewind.report.runs import runs_of
 from rewind_lab.paper import halves
 from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.datasets import Data
+from rewind_lab.paper.definitions import SAMPLERS
+from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.cost import read_costs
 from rewind_lab.paper.report.glance import glance_panels
 from rewind_lab.paper.report.glance_plot import glance_figure
 from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
+from rewind_lab.paper.report.recommended import write_recommended
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_rows
@@ -117,6 +120,8 @@ class PaperCloned:
 class PaperChoice:
     """Show what could be chosen, choose the recommended setting once, and show its test on the held-back half.
 
+    What is chosen, and how its test stands, goes into the library's table (`rewind train --recommended`, `auto`).
+
     Example: rewind paper choice
     """
 
@@ -146,11 +151,16 @@ class PaperChoice:
             print(f"{candidates(scores)}\n\nNo setting is chosen yet.")
         else:
             print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting.words}. {setting.because}")
-        print(f"The test of the recommendation: {outcome_text(outcome_of(scores))}")
+        outcome = outcome_of(scores)
+        if setting is not None and write_recommended(setting, outcome):
+            print(f"wrote {recommended.RECOMMENDED}, which `rewind train --recommended` and `auto` read; commit it too")
+        print(f"The test of the recommendation: {outcome_text(outcome)}")
 
     def _write(self, scores: dict[str, float]) -> None:
         if read_choice() is not None:
             raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
+        if self.sampler not in SAMPLERS:
+            raise unknown_name("sampler", self.sampler, SAMPLERS)
         if not self.because:
             raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
         choosing = set(halves.choosing_half())

@@ -75,13 +75,14 @@ def outcome_text(outcome: list[KindResult] | str) -> str:
         return f"{outcome}\n{RULE}"
     rows: list[dict[str, Any]] = []
     for kind in outcome:
-        rows += [{"set": name, "difference": _told(one)} for name, one in kind.sets.items()]
-        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": _told(kind.pooled)})
+        rows += [{"set": name, "difference": told(one)} for name, one in kind.sets.items()]
+        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": told(kind.pooled)})
     verdict = "passes" if all(kind.passes for kind in outcome) else "fails"
     return f"{table(rows)}\n\nThe recommended setting {verdict}. {RULE}"
 
 
-def _told(measured: Measured) -> str:
+def told(measured: Measured) -> str:
+    """A difference with its interval."""
     value, low, high = measured.estimate
     return f"{value:+.1f}" if low is None else f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"
 
@@ -105,7 +106,7 @@ def candidates(scores: Scores) -> str:
                 if (name in dense) == (kind == "dense") and min(len(own), len(uniform.get(name, []))) > 1
             ]
             ones, others = ([np.array(side[name]) for name in names] for side in (found, uniform))
-            row[kind] = f"{_told(mean_difference(ones, others))} ({len(names)})" if names else "-"
+            row[kind] = f"{told(mean_difference(ones, others))} ({len(names)})" if names else "-"
         rows.append(row)
     note = "difference to uniform sampling in points, [95% interval], (data sets of the choosing half)"
     return f"{table(rows)}\n{note}" if rows else "no runs on the choosing half yet"
