@@ -15,6 +15,8 @@ from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.definitions import SAMPLERS
 from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
+from rewind_lab.paper.report.by_kind import gains_by_kind
+from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.cost import read_costs
 from rewind_lab.paper.report.glance import glance_panels
 from rewind_lab.paper.report.glance_plot import glance_figure
@@ -37,7 +39,8 @@ class PaperReport:
     first: Path | None = None
     """Folder of results of the first edition, shown apart: no claim is judged by it."""
     figure: Path | None = None
-    """Also draw all data sets at a glance as reproduction.png and .svg in this folder (needs matplotlib)."""
+    """Also draw all data sets at a glance (reproduction.png and .svg) and kinds of data (evidence.png and .svg) in this
+    folder. Needs matplotlib."""
     out: Path | None = None
     """The page. Default: report.html in the folder."""
     markdown: Rare[Path | None] = None
@@ -66,7 +69,8 @@ class PaperReport:
         document = build(results, costs, first)
         write_document(document, self.out or self.folder / "report.html", self.markdown, self.into)
         if self.figure is not None:
-            for path in glance_figure(glance_panels(results, first), self.figure):
+            drawn = glance_figure(glance_panels(results, first), self.figure)
+            for path in [*drawn, *by_kind_figure(gains_by_kind(results), self.figure)]:
                 print(f"wrote {path}")
 
 
