@@ -16,35 +16,44 @@ REWARDS = {"mujoco": "dense", "antmaze": "sparse", "adroit": "sparse", "ogbench"
 
 
 def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:
-    """Write it as PNG and SVG."""
+    """Write it as PNG and SVG: a panel for each agent with something to show."""
     with styled():
-        figure = new_figure(14.5, 4.6)
-        panels = figure.subplots(1, len(AGENTS), sharey=True)
+        agents = [name for name in AGENTS if any(gain.used + gain.limited for gain in gains if gain.agent == name)]
+        agents = agents or list(AGENTS[:1])
+        figure = new_figure(9.6, 0.4 + 3.1 * len(agents))
+        panels = figure.subplots(len(agents), 1, sharex=True, squeeze=False)[:, 0]
         ends = [abs(end) for gain in gains if gain.difference for end in gain.difference if end is not None]
         reach = min(MOST, max([LEAST, *ends]) * 1.1)
-        for axis, agent in zip(panels, AGENTS, strict=True):
+        for axis, agent in zip(panels, agents, strict=True):
             _panel(axis, [gain for gain in gains if gain.agent == agent], reach)
             axis.set_title(ALGORITHMS[agent], loc="left", fontweight="bold", fontsize=TITLE)
         for place, (method, colour) in enumerate(COLOURS.items()):
-            panels[-1].text(
-                0.66 + 0.13 * place, 1.04, method, color=colour, fontweight="bold", fontsize=TEXT,
-                transform=panels[-1].transAxes,
+            panels[0].text(
+                0.62 + 0.14 * place, 1.06, method, color=colour, fontweight="bold", fontsize=TEXT,
+                transform=panels[0].transAxes,
             )  # fmt: skip
-        figure.subplots_adjust(wspace=0.06)
+        panels[-1].set_xlabel("points over uniform sampling", loc="left")
+        figure.subplots_adjust(hspace=0.24)
         return save(figure, folder, NAME)
 
 
 def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
     axis.axvline(0, color=INK, linewidth=1)
     kinds = list(KINDS)
-    for gain in gains:
-        place = len(kinds) - kinds.index(gain.kind) + (0.2 if gain.method == "TR" else -0.2)
-        _row(axis, gain, place, reach)
-    names = [f"{KINDS[kind]}\n{REWARDS[kind]} rewards" for kind in kinds]
+    for kind in kinds:
+        place, rows = len(kinds) - kinds.index(kind), [gain for gain in gains if gain.kind == kind]
+        if all(gain.difference is None for gain in rows):
+            at_limit = max(gain.limited for gain in rows)
+            why = f"{at_limit} sets, all at floor or ceiling" if at_limit else "no runs of both yet"
+            axis.text(1.15 * reach, place, why, va="center", fontsize=NOTE, color=GREY)
+        else:
+            for gain, shift in zip(rows, (0.2, -0.2), strict=True):
+                _row(axis, gain, place + shift, reach)
+    names = [f"{KINDS[kind]} ({REWARDS[kind]})" for kind in kinds]
     axis.set_yticks(range(len(kinds), 0, -1), names, fontsize=TEXT)
-    axis.set(xlim=(-reach, 3.5 * reach), ylim=(0.45, len(kinds) + 0.55))
-    axis.set_xticks([-reach // 10 * 10 + 10, 0, reach // 10 * 10])
-    axis.set_xlabel("points over uniform sampling", loc="left")
+    axis.set(xlim=(-reach, 3.4 * reach), ylim=(0.45, len(kinds) + 0.55))
+    tick = reach // 10 * 10 or reach
+    axis.set_xticks([-tick, 0, tick])
     axis.grid(color=PALE, linewidth=0.8, axis="x")
     axis.set_axisbelow(True)
     axis.tick_params(axis="y", length=0)
@@ -52,17 +61,13 @@ def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
 
 def _row(axis: Any, gain: Gain, place: float, reach: float) -> None:
     """A point with its interval, cut at the axis, and its numbers to the right."""
-    colour, low, high = COLOURS[gain.method], None, None
-    if gain.difference is not None:
-        value, low, high = gain.difference
-        axis.plot([max(-reach, min(reach, value))], [place], "o", color=colour, markersize=8)
+    if gain.difference is None:
+        return
+    value, low, high = gain.difference
+    colour = COLOURS[gain.method]
+    axis.plot([max(-reach, min(reach, value))], [place], "o", color=colour, markersize=8)
     if low is not None and high is not None:
         axis.plot([max(-reach, low), min(reach, high)], [place, place], color=colour, linewidth=2.5)
-    axis.text(1.1 * reach, place, _told(gain), va="center", fontsize=NOTE, color=GREY if low is None else INK)
-
-
-def _told(gain: Gain) -> str:
-    if gain.difference is None:
-        return f"{gain.limited} at floor or ceiling" if gain.limited else "no runs yet"
-    every = f" of {gain.used + gain.limited}" if gain.limited else ""
-    return f"{points(gain.difference)}, {gain.used}{every} set{'' if gain.used + gain.limited == 1 else 's'}"
+    sets = gain.used + gain.limited
+    counted = f"{gain.used}{f' of {sets}' if gain.limited else ''} set{'' if sets == 1 else 's'}"
+    axis.text(1.15 * reach, place, f"{points(gain.difference)}, {counted}", va="center", fontsize=NOTE)
