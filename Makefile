@@ -20,7 +20,7 @@ FILMED ?= demo/policies/010
 # Processes that test, a file at a time
 WORKERS ?= 2
 
-.PHONY: help demo test test-long test-chaos test-integrations test-notebooks test-ray lint types contracts docs bench wheel pictures reproduction clean
+.PHONY: help demo test test-long test-chaos test-integrations test-notebooks notebooks test-ray lint types contracts docs bench wheel pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,10 @@ test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and
 
 test-notebooks: $(STAMP)  ## the notebook that needs no torch; the other one is in test-integrations
 	$(BIN)/python -m pytest -m long 'tests/test_examples.py::test_a_notebook_runs[csv_to_policy]'
+
+notebooks: $(STAMP) $(STAMP_INTEGRATIONS)  ## run the notebooks and keep their outputs, which the site shows: minutes
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python lab/tools/run_notebooks.py csv_to_policy
+	$(BIN_INTEGRATIONS)/python lab/tools/run_notebooks.py swap_your_buffer
 
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
 	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'
