@@ -20,7 +20,7 @@ FILMED ?= demo/policies/010
 # Processes that test, a file at a time
 WORKERS ?= 2
 
-.PHONY: help demo test test-long test-chaos test-integrations test-notebooks test-ray lint types contracts docs bench wheel pictures reproduction clean
+.PHONY: help demo test test-long test-chaos test-integrations test-notebooks notebooks test-ray lint types contracts docs bench wheel pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,10 @@ test-integrations: $(STAMP_INTEGRATIONS)  ## what needs torch: the plug-ins, and
 test-notebooks: $(STAMP)  ## the notebook that needs no torch; the other one is in test-integrations
 	$(BIN)/python -m pytest -m long 'tests/test_examples.py::test_a_notebook_runs[csv_to_policy]'
 
+notebooks: $(STAMP) $(STAMP_INTEGRATIONS)  ## run the notebooks and keep their outputs, which the site shows: minutes
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python lab/tools/run_notebooks.py csv_to_policy
+	$(BIN_INTEGRATIONS)/python lab/tools/run_notebooks.py swap_your_buffer
+
 test-ray: $(STAMP)  ## the paper's runner on a Ray cluster of this machine, a worker killed in the middle
 	$(BIN)/python -m pip install --quiet -e '.[dev]' -e 'lab[ray]'
 	$(BIN)/python -m pytest -m "long or not long" lab/tests/paper/test_ray.py
@@ -100,7 +104,8 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, and lab/results/evidence/report.html
 	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
 	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
-	  --figure docs/images --into docs/reproduction.md
+	  --figure docs/images --into docs/reproduction.md README.md docs/index.md
+	$(BIN)/rewind paper choice
 	$(BIN)/rewind paper beside
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml

@@ -28,6 +28,8 @@ def output_page(output: dict, folder: Path, image: str) -> str:
         (folder / image).write_bytes(base64.b64decode("".join(data["image/png"])))
         return f"![What this cell draws]({image})\n"
     text = "".join(output.get("text", data.get("text/plain", "")))
+    if text.startswith("<IPython"):  # a page or a film that only the notebook itself can show
+        return "*The notebook shows the page here.*\n"
     return fence(text) if text.strip() else ""
 
 

@@ -63,6 +63,13 @@ def test_rare_options_are_in_help_all_alone(path):
     assert f"{path} --help-all" in usual and len(usual.splitlines()) < 70
 
 
+def test_inspect_shows_the_flags_of_a_table_and_train_says_where_they_are():
+    inspect, train = (command_help(f"rewind {name}", ALL[f"rewind {name}"], False) for name in ("inspect", "train"))
+    for name in ("episode", "time", "observations", "actions", "reward", "terminal", "truncated"):
+        assert f"\n  --{name} NAME" in inspect and f"\n  --{name} NAME" not in train
+    assert "Or name columns by flags (--help-all)" in " ".join(train.split())
+
+
 def test_rewind_alone_shows_the_four_things_people_do(capsys):
     main([])
     printed = capsys.readouterr().out

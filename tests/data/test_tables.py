@@ -54,6 +54,10 @@ def test_a_map_that_inspect_writes_reads_the_same_without_guesses(tmp_path, caps
         assert_equal(load(path, map=tmp_path / "map.toml"), load(path, **NAMED))
     with pytest.raises(DataError, match=r"log\.csv: no column 'x', named as reward; the table has: id, t, obs_a"):
         load(path, map=tmp_path / "map.toml", reward="x")
+    with pytest.raises(
+        DataError, match=r"no column 'x', named as reward; no column 'z_\*', named as observations; the"
+    ):
+        load(path, map=tmp_path / "map.toml", reward="x", observations="z_*")
     strange = {"reward": 'a "b"\\\n', "observations": ["ü"], "horizon": 3, "discrete": True}
     write_map(strange, tmp_path / "strange.toml")
     assert strange.items() <= tomllib.loads((tmp_path / "strange.toml").read_text()).items()
@@ -152,6 +156,19 @@ def test_without_an_episode_column_flags_and_time_end_trajectories(tmp_path):
     assert load(path, **named).lengths.tolist() == [4, 3, 3]
     with pytest.raises(DataError, match="no episode column, so the ends of its trajectories are unknown"):
         load(path, **named | {"time": ""})
+
+
+def test_all_that_a_table_lacks_is_asked_for_at_once(tmp_path):
+    path = write(tmp_path / "log.csv", {name: np.arange(4.0) for name in ("flat", "temp", "valve", "cost")})
+    asked = (
+        r"which columns are the observations, actions, reward and episode\? .*--observations --actions --reward --ep"
+    )
+    with pytest.raises(DataError, match=asked):
+        load(path)
+    with pytest.raises(
+        DataError, match=r"no column 'tmp', .*; which columns are the actions and reward\? .*the table has"
+    ):
+        load(path, episode="flat", observations="tmp")
 
 
 def test_one_column_of_whole_numbers_is_a_discrete_action(tmp_path):

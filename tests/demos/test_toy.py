@@ -158,6 +158,7 @@ def test_sweeps_command_draws_a_real_plan(tmp_path):
     pytest.importorskip("matplotlib")
     Sweeps(out=tmp_path).run()
     assert {path.name for path in tmp_path.iterdir()} == {"sweeps.png", "sweeps.svg"}
+    assert "if only A's rows are drawn" in (tmp_path / "sweeps.svg").read_text(encoding="utf-8")
     assert len(set(example().returns)) == len(example())  # so that a priority by return has no ties
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rewind import TrajectoryReplay, UsageError
-from rewind.memory import PRIORITIES, choose
+from rewind.memory import PRIORITIES, choice, choose
 from rewind.memory.choice import recommended
 from rewind.memory.priorities import rewards_of
 from rewind.memory.ragged import Ragged
@@ -103,15 +103,23 @@ def test_the_label_of_a_catalogue_wins_over_the_rewards():
 def test_auto_takes_what_our_runs_recommend_and_says_that_it_changed():
     for rewards, label in ((np.zeros(100), "sparse"), (np.arange(100.0), "dense")):
         memory = TrajectoryReplay(priority="auto", seed=0)
-        with pytest.warns(UserWarning, match=r"chose 'uniform': .* Provisional: .*'auto' followed the paper before"):
+        row = recommended()[label]
+        chosen = f"chose '{row['priority']}': .*'auto' followed the paper before"
+        with pytest.warns(UserWarning, match=chosen):
             memory.load_offline_dataset(make(np.full(10, 10), rewards=rewards))
-        assert memory.choice.label == label and not memory.dynamic
-        assert recommended()[label]["evidence"]["priority"] in str(memory.choice)
+        assert memory.choice.label == label and row["evidence"]["priority"] in str(memory.choice)
+
+
+@pytest.mark.parametrize(("why", "told"), [("no test yet", " Provisional: no test yet."), ("", "")])
+def test_auto_says_that_it_is_provisional_as_long_as_its_table_does(monkeypatch, why, told):
+    monkeypatch.setattr(choice, "recommended", lambda: recommended() | {"provisional": why})
+    text = str(choose(make(np.full(10, 10)), rule="auto"))
+    assert choice.caution() == told and ("Provisional" in text) == bool(why) and told in text
 
 
 def test_every_line_of_the_recommendations_has_its_evidence():
     lines = {"priority", "sampler", "beta", "stagger", "bounded", "layer_norm"}
-    assert recommended()["provisional"]
+    assert isinstance(recommended()["provisional"], str) and recommended()["date"]
     for label in ("sparse", "dense"):
         row = recommended()[label]
         assert set(row) == {*lines, "evidence"} and set(row["evidence"]) == lines and all(row["evidence"].values())

@@ -67,7 +67,7 @@ def test_each_problem_is_found_and_good_data_has_none():
     from rewind.data import from_episodes
 
     assert kinds(from_episodes([*episodes, episodes[3]])) == {"duplicates"}
-    assert {"few trajectories", "equal lengths", "missing successors"} <= kinds(
+    assert {"few rows", "few trajectories", "equal lengths", "missing successors"} <= kinds(
         from_d4rl(flat_log([4, 4], [True, False], successors=False))
     )
     assert "no ends" in kinds(from_d4rl(flat_log([9], [False], successors=False)))
@@ -75,6 +75,7 @@ def test_each_problem_is_found_and_good_data_has_none():
     choices = np.arange(good.rows) % 3
     assert kinds(replace(good, actions=choices)) == set()
     assert "not for our agents" in kinds(replace(good, actions=choices - 1))
+    assert "few rows" not in kinds(from_d4rl(flat_log([200, 100], [True, True])))
     assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
 
 

@@ -1,24 +1,31 @@
 """The runs of the evidence: what each part wants, and that a GPU would not stumble over any of them."""
 
+import tomllib
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from rewind import DataError
+from rewind import DataError, UsageError
 from rewind.agents.settings import paper_settings
 from rewind.rebuilt.point import wander
+from rewind.report.runs import runs_of
 from rewind.run_spec import PRECISION
 from rewind_lab.paper import halves
 from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.costs import CostEstimate, pack
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
+from rewind_lab.paper.report import recommended
+from rewind_lab.paper.report.commands import PaperChoice
 from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
-from rewind_lab.paper.results import Index, read_index
+from rewind_lab.paper.report.recommended import recommended_text
+from rewind_lab.paper.results import Index, read_index, read_rows
 
 DEFINITIONS = load_definitions(EVIDENCE)
+COMMITTED = read_choice()
 WANTED = DEFINITIONS.wanted(RunChoice())
 CHOSEN = Setting("2026-12-01", "tr", 0.75, False, True, False, 'it "won"', 7)
+RESULTS = EVIDENCE.parents[3] / "results" / "evidence"
 CONTROLS = {"rewind/antmaze-medium-play-v1", "rewind/antmaze-large-diverse-v1"}
 CONTROLS |= {"rewind/ogbench-cube-single-play-task4-v0"}
 
@@ -65,7 +72,8 @@ def test_the_controls_are_the_ones_that_explain_the_disagreements():
 
 def test_what_is_wanted_of_the_held_back_half_opens_with_the_choice(tmp_path, monkeypatch):
     held_back = set(halves.held_back_half())
-    closed = {spec for spec in in_order(WANTED) if spec.dataset in held_back}
+    monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
+    closed = {spec for spec in in_order(DEFINITIONS.wanted(RunChoice())) if spec.dataset in held_back}
     assert {spec.sampler for spec in closed} == {"baseline"}
     assert {name for spec in closed for name, _ in spec.settings} <= set(halves.ALLOWED)
     (tmp_path / "choice.toml").write_text(choice_text(CHOSEN))
@@ -179,8 +187,9 @@ def scored(value):
     }  # fmt: skip
 
 
-def test_without_a_choice_its_test_has_not_run():
-    assert not halves.CHOICE.is_file() and read_choice() is None
+def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
+    assert read_choice() is None
     assert "not run yet: no setting is chosen" in outcome_text(outcome_of({}))
 
 
@@ -224,3 +233,61 @@ def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
     scores = {spec.run: 50 + (spec.sampler == "tr") * gain(spec) for spec in in_order(WANTED)}
     line = next(line for line in candidates(scores).splitlines() if line.startswith("tr "))
     assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line
+
+
+# What the library recommends follows the choice
+
+
+SETTINGS = ("sampler", "beta", "stagger", "bounded", "layer_norm")
+
+
+def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested():
+    """The committed table against the committed choice: `rewind paper choice` writes both."""
+    table = tomllib.loads(recommended.RECOMMENDED.read_text(encoding="utf-8"))
+    if COMMITTED is None:
+        assert table["provisional"]
+        return
+    assert table["date"] == COMMITTED.date
+    for kind in ("sparse", "dense"):
+        assert {name: table[kind][name] for name in SETTINGS} == {name: getattr(COMMITTED, name) for name in SETTINGS}
+        assert COMMITTED.because.rstrip(".") in table[kind]["evidence"]["sampler"]
+    outcome = outcome_of({run.row["run"]: run.score for run in runs_of(read_rows(RESULTS))})
+    passed = not isinstance(outcome, str) and all(kind.passes for kind in outcome)
+    assert bool(table["provisional"]) == (not passed), "run `rewind paper choice`, and commit what it writes"
+
+
+@pytest.mark.parametrize(
+    ("value", "provisional"),
+    [
+        (lambda spec: 3, ""),
+        (lambda spec: 20 if spec.suite != "mujoco" else -3, "it failed its test on dense data sets"),
+    ],
+)
+def test_the_table_says_how_the_test_stands(chosen, value, provisional):
+    before = tomllib.loads(recommended_text(CHOSEN, "not run yet"))
+    after = tomllib.loads(recommended_text(CHOSEN, outcome_of(scored(value))))
+    assert "has not run yet" in before["provisional"] and after["provisional"].startswith(provisional)
+    assert bool(after["provisional"]) == bool(provisional)
+    assert before["sparse"]["evidence"]["sampler"] == 'chosen on 2026-12-01 from 7 runs: it "won"'
+    assert "points over uniform sampling on 13 sparse data sets" in after["sparse"]["evidence"]["sampler"]
+    assert before["dense"]["priority"] == "uniform"
+    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sampler="avg_reward"), "not run yet"))
+    assert by_quality["sparse"]["priority"] == "avg_reward"
+
+
+def test_choosing_writes_the_choice_and_the_librarys_table_once(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "recommended.toml"
+    table.write_text("")
+    monkeypatch.setattr(halves, "CHOICE", tmp_path / "choice.toml")
+    monkeypatch.setattr(recommended, "RECOMMENDED", table)
+    with pytest.raises(UsageError, match="sampler"):
+        PaperChoice(RESULTS, write=True, sampler="trr", because="it won").run()
+    assert not table.read_text()
+    PaperChoice(RESULTS, write=True, beta=0.75, bounded=True, because="it won").run()
+    assert f"wrote {table}" in capsys.readouterr().out
+    assert tomllib.loads(table.read_text())["dense"]["bounded"] is True
+    PaperChoice(RESULTS).run()
+    assert "wrote" not in capsys.readouterr().out
+    with pytest.raises(UsageError, match="a choice is made once"):
+        PaperChoice(RESULTS, write=True, because="again").run()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rewind.report.runs import runs_of
+from rewind_lab.paper import halves
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.report.claims import judge
 from rewind_lab.paper.report.controls import controls, explained, progress
@@ -23,8 +24,16 @@ def gained(spec):
     return -28.0 if spec.dataset.endswith("antmaze-umaze-v1") else as_claimed(spec)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_choice():
+    """As it was before a setting was chosen."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(halves, "CHOICE", Path("none.toml"))
+        yield
+
+
 @pytest.fixture(scope="module")
-def found():
+def found(no_choice):
     """The evidence as if TR gained 15 points on AntMaze; and a first edition in which it lost."""
     mazes = {"tables": ("uniform", "a_mazes"), "datasets": ["antmaze-v1"], "algorithms": ["td3_bc"]}
     evidence = rows(gained, definitions=EVIDENCE, **mazes)

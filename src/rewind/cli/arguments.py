@@ -20,7 +20,18 @@ else:
         sys.exit(f"rewind: {error}")
     Positional = tyro.conf.Positional
 
-__all__ = ["SHELLS", "Positional", "Rare", "alias", "command", "named", "parse", "print_completion", "subcommand"]
+__all__ = [
+    "SHELLS",
+    "Positional",
+    "Rare",
+    "Shown",
+    "alias",
+    "command",
+    "named",
+    "parse",
+    "print_completion",
+    "subcommand",
+]
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 SETTINGS = (tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes)
@@ -28,6 +39,9 @@ SETTINGS = (tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes)
 T = TypeVar("T")
 RARE = "rare"
 Rare = Annotated[T, RARE]  # an option that --help leaves out and --help-all shows
+
+SHOWN = "shown"
+Shown = Annotated[T, SHOWN]  # a group of options that --help shows, also those that are rare elsewhere
 
 subcommand = tyro.conf.subcommand
 

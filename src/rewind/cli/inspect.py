@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rewind.cli.arguments import Positional, Rare
+from rewind.cli.arguments import Positional, Rare, Shown
 from rewind.cli.reader_options import ReaderOptions
 from rewind.data.boundaries import Boundaries
 from rewind.data.columns import write_map
@@ -38,7 +38,7 @@ class Inspect:
     """For a table: write which column is what to this file, for --map."""
     against: str | None = None
     """Another data set, such as the one for validation, read in the same way: also report what both have."""
-    reader: ReaderOptions = field(default_factory=ReaderOptions)
+    reader: Shown[ReaderOptions] = field(default_factory=ReaderOptions)
 
     def run(self) -> None:
         from rewind.report.inspection import inspect, text  # imports Numba, which the other commands do not need

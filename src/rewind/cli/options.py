@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from rewind.cli.arguments import RARE, Positional
+from rewind.cli.arguments import RARE, SHOWN, Positional
 
 VALUES = {int: "INT", float: "NUMBER", str: "NAME", Path: "PATH", bool: "True|False", Any: "VALUE"}
 EXAMPLE = "Example: "  # starts a line of a command's docstring
@@ -74,7 +74,8 @@ def options_of(kind: type, group: str = "") -> Iterator[Option]:
     for field in fields(kind):
         inner, marks = _unwrapped(hints[field.name])
         if is_dataclass(inner):
-            yield from options_of(inner, field.name.capitalize())  # type: ignore[arg-type]  # a class, not an instance
+            for option in options_of(inner, field.name.capitalize()):  # type: ignore[arg-type]  # a class
+                yield option._replace(rare=option.rare and SHOWN not in marks)
             continue
         default = field.default if field.default_factory is MISSING else field.default_factory()
         configured = [mark for mark in marks if not isinstance(mark, str) and mark is not POSITIONAL]

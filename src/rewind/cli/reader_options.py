@@ -12,7 +12,7 @@ class ReaderOptions:
     """Which column of a table (.csv, .parquet) is what. Columns that are not named are guessed, and printed."""
 
     map: Path | None = None
-    """For a table: the file that names its columns, which rewind inspect LOG --write-map FILE writes."""
+    """For a table: the file that rewind inspect --write-map wrote. Or name columns by flags (--help-all)."""
     episode: Rare[str | None] = None
     """The column that tells episodes apart."""
     time: Rare[str | None] = None

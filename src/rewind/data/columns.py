@@ -29,6 +29,10 @@ PATTERNS = {
 NOT_ACTIONS = re.compile(r"prob|logp|dist|mask")  # of an action, such as RLlib's action_logp
 DONES = ("done", "dones", "next.done")  # names that do not tell terminals from time-outs
 NEEDED = ("observations", "actions", "reward")
+EXAMPLES = {
+    "observations": "observations='obs_*'", "actions": "actions=['u1', 'u2']", "reward": "reward='r'",
+    "episode": "episode='id'",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -130,22 +134,13 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
         if (patterns := getattr(wanted, role)) is not None:
             found = [name for pattern in patterns for name in _matching(role, pattern, names)]
             result = _with(result, role, tuple(dict.fromkeys(found)))
-    for role in GUESSES:
-        if name := getattr(wanted, role):
-            _matching(role, name, names)
     guesses = {}
     for role in (*GUESSES, *PATTERNS):
         if getattr(result, role) is None and (guess := _guess(role, names, result.used())):
             guesses[role] = guess
             result = _with(result, role, guess)
-    if missing := [role for role in NEEDED if not getattr(result, role)]:
-        flags = " ".join(f"--{role}" for role in missing)
-        example = {"observations": "observations='obs_*'", "actions": "actions=['u1', 'u2']", "reward": "reward='r'"}
-        raise DataError(
-            f"which columns are the {' and '.join(missing)}? Name them, such as "
-            f"{', '.join(example[role] for role in missing)} (in a command: {flags}); "
-            f"the table has: {_listed(names)}"
-        )
+    if lacks := [*_absent(wanted, names), *_unnamed(wanted, result)]:
+        raise DataError(f"{'; '.join(lacks)}; the table has: {_listed(names)}")
     if wrong := repeated & set(result.used()):
         raise DataError(f"several columns are named {', '.join(sorted(wrong))}: give each its own name")
     if both := set(result.observations or ()) & {*(result.actions or ()), result.reward or ""}:
@@ -160,10 +155,38 @@ def _with(columns: ColumnMap, role: str, value: Any) -> ColumnMap:
 def _matching(role: str, pattern: str, names: Sequence[str]) -> list[str]:
     if pattern in names:
         return [pattern]
-    found = [name for name in names if fnmatchcase(name, pattern)] if role in PATTERNS else []
-    if not found:
-        raise DataError(f"no column {pattern!r}, named as {role}; the table has: {_listed(names)}")
-    return found
+    return [name for name in names if fnmatchcase(name, pattern)] if role in PATTERNS else []
+
+
+def _absent(wanted: ColumnMap, names: Sequence[str]) -> list[str]:
+    """Columns that were named and are not in the table."""
+    given = {role: getattr(wanted, role) for role in (*GUESSES, *PATTERNS)}
+    return [
+        f"no column {pattern!r}, named as {role}"
+        for role, value in given.items()
+        for pattern in as_names(value or ())
+        if not _matching(role, pattern, names)
+    ]
+
+
+def _unnamed(wanted: ColumnMap, found: ColumnMap) -> list[str]:
+    """What a table needs and nobody named or guessed, in one question."""
+    missing = [role for role in NEEDED if not getattr(found, role) and not getattr(wanted, role)]
+    ends = found.episode or found.time or found.truncated or found.next_observations
+    endless = not ends and (found.terminal or "").lower() not in DONES
+    if missing:
+        asked = [*missing, "episode"] if endless else missing
+        examples = ", ".join(EXAMPLES[role] for role in asked)
+        flags = " ".join(f"--{role}" for role in asked)
+        instead = "; instead of the episode, a time, done or truncated column also tells episodes apart" * endless
+        listed = " and ".join(filter(None, (", ".join(asked[:-1]), asked[-1])))
+        return [f"which columns are the {listed}? Name them, such as {examples} (in a command: {flags}){instead}"]
+    if endless:
+        return [
+            "the table has no episode column, so the ends of its trajectories are unknown: name one "
+            "(episode=..., --episode), or a time, done or truncated column"
+        ]
+    return []
 
 
 def _guess(role: str, names: Iterable[str], used: Sequence[str]) -> Any:

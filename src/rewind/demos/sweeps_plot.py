@@ -68,13 +68,13 @@ def _draw_why(axes: Any, x: float, data: Trajectories, priority: str) -> None:
     length = int(data.lengths[0])
     backward = np.arange(length)[::-1]
     axes.text(x, 0.6, "Why backward", fontweight="bold", fontsize=TITLE, va="center")
-    notes = f"Steps whose value includes A's\nlast reward, after {length} updates"
-    axes.text(x, 1.2, notes, va="top", fontsize=NOTE, linespacing=1.5)
-    _draw_learned(axes, x, 2.75, "backward sweep", steps_that_know(backward, length))
-    _draw_learned(axes, x, 4.55, "uniform, on average", steps_that_know(uniform_rows(length), length))
+    notes = f"Steps whose value includes A's\nlast reward, after {length} updates,\nif only A's rows are drawn"
+    axes.text(x, 1.05, notes, va="top", fontsize=NOTE, linespacing=1.5)
+    _draw_learned(axes, x, 3.1, "backward sweep", steps_that_know(backward, length))
+    _draw_learned(axes, x, 4.8, "uniform, on average", steps_that_know(uniform_rows(length), length))
     order = "with equal odds" if priority == "uniform" else f"by rank of {priority}"
     axes.text(
-        x, 6.75, f"After a sweep the slot starts\nanother one, {order}", fontsize=NOTE, linespacing=1.5, va="center"
+        x, 6.9, f"After a sweep the slot starts\nanother one, {order}", fontsize=NOTE, linespacing=1.5, va="center"
     )
 
 

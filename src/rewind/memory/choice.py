@@ -22,6 +22,12 @@ def recommended() -> Mapping[str, Any]:
     return tomllib.loads((resources.files("rewind.memory") / "recommended.toml").read_text(encoding="utf-8"))
 
 
+def caution() -> str:
+    """Why the table is provisional, as a sentence; nothing once the recommendation has passed its test."""
+    why = recommended()["provisional"]
+    return f" Provisional: {why}." if why else ""
+
+
 @dataclass(frozen=True)
 class Choice:
     """What was chosen for a data set, and the numbers behind it."""
@@ -37,9 +43,9 @@ class Choice:
         chosen = f"priority '{self.rule}' chose '{self.priority}'"
         if self.rule == "paper":
             return f"{chosen}, as the paper advises: {self.because}"
-        evidence, caution = recommended()[self.label]["evidence"]["priority"], recommended()["provisional"]
+        evidence = recommended()[self.label]["evidence"]["priority"]
         then = "'auto' followed the paper before, which 'paper' does now"
-        return f"{chosen}: {self.because}; {evidence}. Provisional: {caution}. {then}"
+        return f"{chosen}: {self.because}; {evidence}.{caution()} {then}"
 
 
 def choose(data: Trajectories, label: str | None = None, rule: str = "paper") -> Choice:

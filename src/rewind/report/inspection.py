@@ -13,7 +13,7 @@ from rewind.arrays import Array
 from rewind.data.catalogue import known_label
 from rewind.data.parts import shown
 from rewind.data.trajectories import Trajectories
-from rewind.memory.choice import RULES, choose
+from rewind.memory.choice import RULES, caution, choose
 from rewind.memory.priorities import PRIORITIES
 from rewind.memory.ranks import average_ranks
 from rewind.report.problems import Problem, find_problems
@@ -156,7 +156,7 @@ def text(report: Inspection) -> str:
         ("", _facts(report)),
         ("", table(_spread_rows(report)).splitlines()),
         ("priority paper", [report.paper["priority"], *textwrap.wrap(report.paper["because"], 96)]),
-        ("priority auto, provisional", [report.auto["priority"]]),
+        ("priority auto" + (", provisional" if caution() else ""), [report.auto["priority"]]),
         (f"problems ({len(report.problems)})", problems or ["none found"]),
     ]
     lines = [report.name or "data"]

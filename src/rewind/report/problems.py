@@ -58,6 +58,12 @@ def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
         successes = int((single & data.terminated).sum())
         hint = "; merge_fragments joins those that continue the row before them" if successes else ""
         yield "single steps", f"{int(single.sum()):,} trajectories of one step, {successes:,} of them terminal{hint}"
+    if (rows := int(data.transitions.sum())) < SLOTS:
+        yield (
+            "few rows",
+            f"{rows:,} rows to replay for the usual batch of {SLOTS}: every batch has some of them several times, and "
+            "so few teach an agent little; collect more, or take a smaller batch (--batch-size)",
+        )
     if len(data) < SLOTS:
         yield (
             "few trajectories",

@@ -1,5 +1,6 @@
 """The one setting that is recommended: chosen on the choosing half, written down with its date, tested on the other."""
 
+import json
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -52,13 +53,10 @@ def choice_text(setting: Setting) -> str:
     """As TOML."""
     lines = ["# Written by `rewind paper choice`, before any run of it on the held-back half. Never edited."]
     for name, value in asdict(setting).items():
-        if isinstance(value, bool):
-            lines.append(f"{name} = {str(value).lower()}")
-        else:
-            lines.append(f"{name} = {value!r}" if not isinstance(value, str) else f"{name} = {_quoted(value)}")
+        lines.append(f"{name} = {toml_value(value)}")
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def toml_value(value: str | float | bool) -> str:
+    """As TOML writes it, which for these is what JSON writes."""
+    return json.dumps(value, ensure_ascii=False)

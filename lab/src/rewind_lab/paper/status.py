@@ -8,6 +8,7 @@ from typing import Any
 from rewind.run_spec import RunSpec
 from rewind.table import table
 from rewind_lab.paper.costs import CostEstimate, cost_done, datasets_of, pack
+from rewind_lab.paper.coverage import coverage, coverage_text, full_grid
 from rewind_lab.paper.definitions import Definitions, in_order
 from rewind_lab.paper.results import Index, read_index
 from rewind_lab.paper.work import begun, is_trained, work_folder
@@ -58,6 +59,9 @@ def status(
     figures["parts"] = {
         part: _counts(list(dict.fromkeys(specs)), index, estimate, sizes) for part, specs in sorted(parts.items())
     }
+    if parts:  # the evidence is there to cover the paper
+        figures["paper"] = coverage(every, index.runs)
+        figures["full_grid"] = full_grid(estimate, sizes.group_seconds, sizes.runs_per_group)
     return figures
 
 
@@ -88,12 +92,17 @@ def status_text(figures: Mapping[str, Any]) -> str:
             | {"minutes left": f"{60 * each['hours_left']:.0f}"}
             for part, each in figures["parts"].items()
         ]
-        lines += [table(parts), ""]
+        lines += [table(parts), "", coverage_text(figures["paper"]), ""]
     lines.append(
         f"{figures['done']:,} of {figures['runs']:,} runs done, each counted once; {figures['left']:,} left, about "
         f"{figures['hours_left']:.1f} device hours in {figures['groups_left']:,} groups; "
-        f"{figures['hours_spent']:.1f} hours spent"
+        f"{figures['hours_spent']:.1f} hours spent, {figures['hours_spent'] + figures['hours_left']:.1f} in all"
     )
+    if grid := figures.get("full_grid"):
+        lines.append(
+            f"all tables of the paper ({grid['runs']:,} runs on {grid['datasets']} data sets) would take about "
+            f"{grid['hours']:.1f} device hours at these speeds"
+        )
     for each in figures["begun"]:
         what = f"{', '.join(each['datasets'])}, {each['runs']} runs of {each['algorithm']}"
         lines.append(f"trained: {what}; evaluations are left (paper finish)" if each["trained"] else f"begun: {what}")

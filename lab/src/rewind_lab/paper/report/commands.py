@@ -5,17 +5,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rewind.cli.arguments import Positional, Rare
-from rewind.errors import DataError, UsageError
+from rewind.errors import DataError, UsageError, unknown_name
 from rewind.files import whole_file, write_json
 from rewind.report.output import write_document
 from rewind.report.runs import runs_of
 from rewind_lab.paper import halves
 from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.datasets import Data
+from rewind_lab.paper.definitions import SAMPLERS
+from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
+from rewind_lab.paper.report.by_kind import gains_by_kind
+from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.cost import read_costs
 from rewind_lab.paper.report.glance import glance_figure, glance_panels
 from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
+from rewind_lab.paper.report.recommended import write_recommended
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_rows
@@ -33,7 +38,8 @@ class PaperReport:
     first: Path | None = None
     """Folder of results of the first edition, shown apart: no claim is judged by it."""
     figure: Path | None = None
-    """Also draw all data sets at a glance as reproduction.png and .svg in this folder (needs matplotlib)."""
+    """Also draw all data sets at a glance (reproduction.png and .svg) and kinds of data (evidence.png and .svg) in this
+    folder. Needs matplotlib."""
     out: Path | None = None
     """The page. Default: report.html in the folder."""
     markdown: Rare[Path | None] = None
@@ -62,7 +68,8 @@ class PaperReport:
         document = build(results, costs, first)
         write_document(document, self.out or self.folder / "report.html", self.markdown, self.into)
         if self.figure is not None:
-            for path in glance_figure(glance_panels(results, first), self.figure):
+            drawn = glance_figure(glance_panels(results, first), self.figure)
+            for path in [*drawn, *by_kind_figure(gains_by_kind(results), self.figure)]:
                 print(f"wrote {path}")
 
 
@@ -116,6 +123,8 @@ class PaperCloned:
 class PaperChoice:
     """Show what could be chosen, choose the recommended setting once, and show its test on the held-back half.
 
+    What is chosen, and how its test stands, goes into the library's table (`rewind train --recommended`, `auto`).
+
     Example: rewind paper choice
     """
 
@@ -145,11 +154,16 @@ class PaperChoice:
             print(f"{candidates(scores)}\n\nNo setting is chosen yet.")
         else:
             print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting.words}. {setting.because}")
-        print(f"The test of the recommendation: {outcome_text(outcome_of(scores))}")
+        outcome = outcome_of(scores)
+        if setting is not None and write_recommended(setting, outcome):
+            print(f"wrote {recommended.RECOMMENDED}, which `rewind train --recommended` and `auto` read; commit it too")
+        print(f"The test of the recommendation: {outcome_text(outcome)}")
 
     def _write(self, scores: dict[str, float]) -> None:
         if read_choice() is not None:
             raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
+        if self.sampler not in SAMPLERS:
+            raise unknown_name("sampler", self.sampler, SAMPLERS)
         if not self.because:
             raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
         choosing = set(halves.choosing_half())

@@ -188,7 +188,12 @@ def fewer(sets: int, most: int) -> str:
 
 def at_limit(results: PaperResults, name: str, algorithm: str) -> str:
     """Floor or ceiling where all methods of the agent are there on this data set; nothing where some is not."""
-    means = [float(scores.mean()) for scores in results.cells(results.here(name), algorithm) if len(scores)]
+    return limit_of(results, results.here(name), algorithm)
+
+
+def limit_of(results: PaperResults, dataset: str | None, algorithm: str) -> str:
+    """The same of any data set, by its name in the results."""
+    means = [float(scores.mean()) for scores in results.cells(dataset, algorithm) if len(scores)]
     return "" if not means else "floor" if max(means) <= FLOOR else "ceiling" if min(means) >= CEILING else ""
 
 

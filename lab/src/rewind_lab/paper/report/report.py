@@ -15,6 +15,7 @@ from rewind.report.scores import score_tables
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report import beyond, claims, summary, tables
 from rewind_lab.paper.report.bounded import bounded_tables
+from rewind_lab.paper.report.by_kind import evidence
 from rewind_lab.paper.report.controls import controls, explained, progress, recommendation
 from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
@@ -53,6 +54,7 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
     ]
     if results.newest:
         extracts.append(Section("explained", "What explains it", explained(results)))
+        extracts.append(Section("evidence", "Does it help?", evidence(results, found)))
     return Document("The paper, rerun", subtitle, _facts(results, first), sections, data, extracts)
 
 

@@ -1,0 +1,73 @@
+"""The README's figure: what TR gains over uniform sampling, by kind of data and agent."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PALE, TEXT, TITLE, new_figure, save, styled
+from rewind.report.methods import ALGORITHMS
+from rewind_lab.paper.report.by_kind import AGENTS, KINDS, METHODS, Gain
+from rewind_lab.paper.report.comparisons import points
+
+NAME = "evidence"
+COLOURS = dict(zip(METHODS, (BLUE, GREEN), strict=True))
+LEAST, MOST = 10.0, 40.0  # points: the axis goes at least and at most so far
+REWARDS = {"mujoco": "dense", "antmaze": "sparse", "adroit": "sparse", "ogbench": "sparse"}
+
+
+def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:
+    """Write it as PNG and SVG: a panel for each agent with something to show."""
+    with styled():
+        agents = [name for name in AGENTS if any(gain.used + gain.limited for gain in gains if gain.agent == name)]
+        agents = agents or list(AGENTS[:1])
+        figure = new_figure(9.6, 0.4 + 3.1 * len(agents))
+        panels = figure.subplots(len(agents), 1, sharex=True, squeeze=False)[:, 0]
+        ends = [abs(end) for gain in gains if gain.difference for end in gain.difference if end is not None]
+        reach = min(MOST, max([LEAST, *ends]) * 1.1)
+        for axis, agent in zip(panels, agents, strict=True):
+            _panel(axis, [gain for gain in gains if gain.agent == agent], reach)
+            axis.set_title(ALGORITHMS[agent], loc="left", fontweight="bold", fontsize=TITLE)
+        for place, (method, colour) in enumerate(COLOURS.items()):
+            panels[0].text(
+                0.62 + 0.14 * place, 1.06, method, color=colour, fontweight="bold", fontsize=TEXT,
+                transform=panels[0].transAxes,
+            )  # fmt: skip
+        panels[-1].set_xlabel("points over uniform sampling", loc="left")
+        figure.subplots_adjust(hspace=0.24)
+        return save(figure, folder, NAME)
+
+
+def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
+    axis.axvline(0, color=INK, linewidth=1)
+    kinds = list(KINDS)
+    for kind in kinds:
+        place, rows = len(kinds) - kinds.index(kind), [gain for gain in gains if gain.kind == kind]
+        if all(gain.difference is None for gain in rows):
+            at_limit = max(gain.limited for gain in rows)
+            why = f"{at_limit} sets, all at floor or ceiling" if at_limit else "no runs of both yet"
+            axis.text(1.15 * reach, place, why, va="center", fontsize=NOTE, color=GREY)
+        else:
+            for gain, shift in zip(rows, (0.2, -0.2), strict=True):
+                _row(axis, gain, place + shift, reach)
+    names = [f"{KINDS[kind]} ({REWARDS[kind]})" for kind in kinds]
+    axis.set_yticks(range(len(kinds), 0, -1), names, fontsize=TEXT)
+    axis.set(xlim=(-reach, 3.4 * reach), ylim=(0.45, len(kinds) + 0.55))
+    tick = reach // 10 * 10 or reach
+    axis.set_xticks([-tick, 0, tick])
+    axis.grid(color=PALE, linewidth=0.8, axis="x")
+    axis.set_axisbelow(True)
+    axis.tick_params(axis="y", length=0)
+
+
+def _row(axis: Any, gain: Gain, place: float, reach: float) -> None:
+    """A point with its interval, cut at the axis, and its numbers to the right."""
+    if gain.difference is None:
+        return
+    value, low, high = gain.difference
+    colour = COLOURS[gain.method]
+    axis.plot([max(-reach, min(reach, value))], [place], "o", color=colour, markersize=8)
+    if low is not None and high is not None:
+        axis.plot([max(-reach, low), min(reach, high)], [place, place], color=colour, linewidth=2.5)
+    sets = gain.used + gain.limited
+    counted = f"{gain.used}{f' of {sets}' if gain.limited else ''} set{'' if sets == 1 else 's'}"
+    axis.text(1.15 * reach, place, f"{points(gain.difference)}, {counted}", va="center", fontsize=NOTE)

@@ -1,0 +1,65 @@
+"""The library's table of recommendations, written as the committed choice has it. The library does not know the lab."""
+
+from importlib import resources
+from pathlib import Path
+
+from rewind.files import whole_file
+from rewind_lab.paper.choice import Setting, toml_value
+from rewind_lab.paper.definitions import PRIORITIES
+from rewind_lab.paper.report.comparisons import told
+from rewind_lab.paper.report.recommendation import KindResult
+
+RECOMMENDED = Path(str(resources.files("rewind.memory") / "recommended.toml"))
+HEAD = """\
+# What to start with, by kind of rewards. Read by rewind.memory.choice.
+#
+# Written by `rewind paper choice` from lab/src/rewind_lab/paper/choice.toml. Never edited.
+# `TrajectoryReplay("auto")` takes `priority`; `rewind train --recommended` takes the rest, as far as the agent has it.
+"""
+Outcome = list[KindResult] | str
+
+
+def write_recommended(setting: Setting, outcome: Outcome) -> bool:
+    """Write the table if it says something else; returns whether it did."""
+    text = recommended_text(setting, outcome)
+    if RECOMMENDED.read_text(encoding="utf-8") == text:
+        return False
+    with whole_file(RECOMMENDED) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return True
+
+
+def recommended_text(setting: Setting, outcome: Outcome) -> str:
+    """One setting for both kinds of rewards; what its test says of each stands with it."""
+    lines = [HEAD, f"provisional = {toml_value(_provisional(outcome))}", f"date = {toml_value(setting.date)}"]
+    together = "chosen together with the sampler, as one setting"
+    values: dict[str, str | float | bool] = {
+        "priority": setting.sampler if setting.sampler in PRIORITIES else "uniform",
+        "sampler": setting.sampler,
+        "beta": setting.beta,
+        "stagger": setting.stagger,
+        "bounded": setting.bounded,
+        "layer_norm": setting.layer_norm,
+    }
+    for kind in ("sparse", "dense"):
+        evidence = _evidence(setting, kind, outcome)
+        reasons = {name: evidence if name in ("priority", "sampler") else together for name in values}
+        lines += ["", f"[{kind}]", *(f"{name} = {toml_value(value)}" for name, value in values.items())]
+        lines += ["", f"[{kind}.evidence]", *(f"{name} = {toml_value(reason)}" for name, reason in reasons.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _provisional(outcome: Outcome) -> str:
+    if isinstance(outcome, str):
+        return "its test on data sets that it was not chosen on has not run yet"
+    failed = " and on ".join(kind.kind for kind in outcome if not kind.passes)
+    return f"it failed its test on {failed} data sets that it was not chosen on" if failed else ""
+
+
+def _evidence(setting: Setting, kind: str, outcome: Outcome) -> str:
+    chosen = f"chosen on {setting.date} from {setting.runs:,} runs: {setting.because.rstrip('.')}"
+    found = None if isinstance(outcome, str) else next((each for each in outcome if each.kind == kind), None)
+    if found is None:
+        return chosen
+    where = f"{len(found.sets)} {kind} data sets that it was not chosen on"
+    return f"{chosen}; {told(found.pooled.estimate, '+.1f')} points over uniform sampling on {where}"

@@ -1,0 +1,78 @@
+"""The README's evidence: what TR gains by kind of data, and the sentences beside the figure."""
+
+from pathlib import Path
+
+import pytest
+
+from rewind.report.runs import runs_of
+from rewind_lab.paper.definitions import EVIDENCE
+from rewind_lab.paper.report import by_kind
+from rewind_lab.paper.report.by_kind import evidence, gains_by_kind
+from rewind_lab.paper.report.by_kind_plot import by_kind_figure
+from rewind_lab.paper.report.claims import judge
+from rewind_lab.paper.report.results import PaperResults
+
+from .synthetic import as_claimed, null, rows
+
+ROOT = Path(__file__).parents[3]
+TABLES = {"tables": ("a_mazes", "d_mujoco", "d_iql"), "definitions": EVIDENCE}
+
+
+def effect(spec):
+    """Every claim holds; on one maze every method is at the floor."""
+    return -28.0 if spec.dataset.endswith("medium-diverse-v1") else as_claimed(spec)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return PaperResults(runs_of(rows(effect, **TABLES)), "rewind")
+
+
+def test_a_gain_is_the_mean_over_the_sets_that_can_show_one(results):
+    gains = {(gain.agent, gain.kind, gain.method): gain for gain in gains_by_kind(results)}
+    maze = gains["td3_bc", "antmaze", "TR"]
+    assert maze.difference.value == pytest.approx(15, abs=1.5) and maze.difference.low < maze.difference.value
+    assert maze.limited == 1 and maze.used >= 2 and maze.runs == maze.used * 16
+    assert gains["td3_bc", "antmaze", "TR, β 0.75"].difference.value == pytest.approx(20, abs=1.5)
+    assert gains["iql", "mujoco", "TR"].used and gains["iql", "antmaze", "TR"].difference is None
+    assert gains["td3_bc", "ogbench", "TR"].difference is None
+
+
+def test_the_sentences_say_how_much_has_run_and_that_nothing_is_known_until_a_claim_is_judged(results):
+    caption, claims, advice = evidence(results, judge(results, None))
+    assert caption.startswith("*First results: ") and "planned runs" in caption
+    assert " hold" in claims and "Not known yet" not in claims and advice.startswith("Start with ")
+    nothing = PaperResults(runs_of(rows(null, **{**TABLES, "tables": ("uniform",)})), "rewind")
+    assert "**Not known yet.** Of " in evidence(nothing, judge(nothing, None))[1]
+
+
+@pytest.mark.parametrize(
+    ("sparse", "dense", "why", "told"),
+    [
+        ("tr", "baseline", "no test yet", "Start with TR with a weighted target (beta 0.75) and bounded targets on "
+         "sparse rewards, uniform sampling with bounded targets on dense ones (provisional"),
+        ("avg_reward", "avg_reward", "", "Start with TR by avg_reward with a weighted target (beta 0.75) and bounded "
+         "targets."),
+    ],
+)  # fmt: skip
+def test_what_to_start_with_is_what_the_library_recommends(monkeypatch, sparse, dense, why, told):
+    row = {"beta": 0.75, "stagger": "one length", "bounded": True, "layer_norm": False}
+    table = {"sparse": row | {"sampler": sparse}, "dense": row | {"sampler": dense}}
+    monkeypatch.setattr(by_kind, "recommended", lambda: table)
+    monkeypatch.setattr(by_kind, "caution", lambda: why)
+    assert by_kind._advice().startswith(told)
+
+
+def test_the_figure_is_drawn_with_and_without_runs(results, tmp_path):
+    pytest.importorskip("matplotlib")
+    nothing = PaperResults(runs_of(rows(**{**TABLES, "tables": ("uniform",)})), "rewind")
+    for name, found in (("some", results), ("none", nothing)):
+        paths = by_kind_figure(gains_by_kind(found), tmp_path / name)
+        assert all(path.stat().st_size > 1000 for path in paths)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_pages_show_the_figure_and_what_the_command_wrote(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    inside = text.partition("<!-- report: evidence -->")[2].partition("<!-- end of report -->")[0]
+    assert "images/evidence.png" in text and "planned runs" in inside and "Start with" in inside
