@@ -22,6 +22,11 @@ SMALL = 1 << 26  # bytes of arrays that any file may declare
 MOST_GROWTH = 2000  # bytes of arrays per byte of a file; deflate reaches 1032
 
 
+def as_path(value: object) -> Path | None:
+    """The path that a text or a path means; None for anything else."""
+    return Path(value).expanduser() if isinstance(value, (str, os.PathLike)) else None
+
+
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path to write to. It is renamed to `path` on success and removed on failure.

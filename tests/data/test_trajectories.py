@@ -207,9 +207,9 @@ def test_lengths_must_be_positive_and_add_up():
 
 
 BAD_EPISODES = {
-    "no reward": ({"rewards": []}, "episode 1 has length 0"),
+    "no reward": ({"rewards": []}, "episode 1: no rewards; expected at least 1 step"),
     "counts": ({"actions": np.zeros((2, 1))}, "episode 1: 3 rewards, 2 actions and 3 observations"),
-    "no end": ({"terminated": None}, "episode 1 does not state how it ended"),
+    "no end": ({"terminated": None}, "episode 1: nothing states how it ended"),
     "early terminal": ({"terminated": np.array([0, 1, 0])}, "a terminal at step 1 of 3"),
     "another width": (
         {"observations": np.zeros((3, 5))},

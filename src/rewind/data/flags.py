@@ -59,6 +59,13 @@ def read_flags(data: Mapping[str, Any], rows: int, last: Array | None = None) ->
     return terminals, timeouts
 
 
+def split_terminals(terminals: Array, last: Array | slice) -> dict[str, Array]:
+    """Terminals per row as fields of `Trajectories`: those of the last rows, and those before them."""
+    inner = terminals.copy()
+    inner[last] = False
+    return {"terminated": terminals[last], "inner_terminals": inner}
+
+
 def _flags(data: Mapping[str, Any], names: tuple[str, ...], rows: int, last: Array | None) -> Array | None:
     """The flags under one of these names; under two of them only if they are equal."""
     columns = {name: flag_array(name, value) for name in names if (value := data.get(name)) is not None}

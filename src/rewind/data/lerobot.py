@@ -23,15 +23,16 @@ from rewind.data.columns import ColumnMap
 from rewind.data.table_files import TableFiles
 from rewind.data.tables import read_rows, to_trajectories
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, RewindError, naming, one_line, require
-from rewind.files import read_json, read_lines
+from rewind.errors import DataError, reading, require
+from rewind.files import as_path, read_json, read_lines
 
 STATE, VIDEOS = "observation.state", ("video", "image")
 
 
 def is_lerobot(dataset: Any) -> bool:
     """Whether this is the path of a folder with LeRobot's meta/info.json."""
-    return isinstance(dataset, (str, os.PathLike)) and (Path(dataset).expanduser() / "meta/info.json").is_file()
+    path = as_path(dataset)
+    return path is not None and (path / "meta/info.json").is_file()
 
 
 def load_lerobot(
@@ -47,14 +48,8 @@ def load_lerobot(
     horizon: a next.done at this step is a time-out, as for tables
     """
     folder = Path(folder).expanduser()
-    try:
+    with reading(folder, "is not in LeRobot's layout"):
         return _read(folder, tuple(keys or (STATE,)), reward, horizon)
-    except DataError as error:
-        raise naming(folder, error) from error
-    except RewindError:
-        raise
-    except Exception as error:  # whatever JSON and pyarrow give for damaged bytes
-        raise DataError(f"{folder} is not in LeRobot's layout: {one_line(error)}") from error
 
 
 def _read(folder: Path, keys: tuple[str, ...], reward: str, horizon: int | None) -> Trajectories:
@@ -106,22 +101,17 @@ def _lengths(folder: Path) -> dict[int, int]:
     """The length of each episode, as the table of episodes says."""
     lines = folder / "meta/episodes.jsonl"
     if lines.is_file():
-        try:
+        with reading(lines, "is damaged (invalid JSON)"):
             rows = [json.loads(line) for line in read_lines(lines) if line.strip()]
-        except ValueError as error:
-            raise DataError(f"{lines} is damaged (invalid JSON): {one_line(error)}") from error
         return {int(row["episode_index"]): int(row["length"]) for row in rows}
     paths = sorted((folder / "meta/episodes").glob("chunk-*/*.parquet"))
     if not paths:
         raise DataError(f"{folder / 'meta'} has neither episodes.jsonl nor episodes/chunk-*/*.parquet")
     lengths: dict[int, int] = {}
-    arrow = require("pyarrow", "table")
     for path in paths:
-        try:
+        with reading(path, "is not a readable table of episodes"):
             table = require("pyarrow.parquet", "table").read_table(path, columns=["episode_index", "length"])
             lengths |= dict(zip(*(table[name].to_pylist() for name in ("episode_index", "length")), strict=True))
-        except (arrow.ArrowException, OSError, KeyError) as error:
-            raise DataError(f"{path} is not a readable table of episodes: {one_line(error)}") from error
     return lengths
 
 

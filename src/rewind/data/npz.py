@@ -13,7 +13,7 @@ from rewind.data.header import header_text, read_header, verified
 from rewind.data.ogbench import is_ogbench, load_ogbench
 from rewind.data.parts import find_parts
 from rewind.data.trajectories import FIELDS, Trajectories
-from rewind.errors import DataError, UsageError, naming
+from rewind.errors import DataError, UsageError, reading
 from rewind.files import Npz, whole_file
 
 
@@ -39,10 +39,8 @@ def load_npz(
         if boundaries is not None or merge_fragments is not None:
             raise UsageError(f"{path} is in OGBench's form: leave out boundaries and merge_fragments")
         return load_ogbench(data)
-    try:
+    with reading(path, "cannot be read"):
         return _from_arrays(data, data.path.stem, boundaries, merge_fragments, extras)
-    except (DataError, MemoryError) as error:
-        raise naming(path, error) from error
 
 
 def _from_arrays(

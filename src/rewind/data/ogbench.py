@@ -27,11 +27,11 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.boundaries import from_d4rl, required
 from rewind.data.catalogue import known_entry
-from rewind.data.flags import flag_array
+from rewind.data.flags import flag_array, split_terminals
 from rewind.data.header import ALTERED, read_header
 from rewind.data.originals import cache_folder
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, UsageError, naming, require
+from rewind.errors import DataError, UsageError, reading, require
 from rewind.files import Npz, whole_file
 
 REBUILT = "rewind/ogbench-"
@@ -82,17 +82,12 @@ def _without_last_rows(columns: dict[str, Array], terminals: Array, last: Array)
     if not lengths.size:
         raise DataError("the data is empty: expected at least one trajectory with at least one transition")
     kept = np.arange(lengths.sum()) + np.repeat(last - np.cumsum(lengths), lengths)
-    ends = np.cumsum(lengths) - 1
-    terminals = terminals[kept]
-    terminated = terminals[ends]
-    terminals[ends] = False
     return Trajectories(
         **{name: column[kept] for name, column in columns.items()},
+        **split_terminals(terminals[kept], np.cumsum(lengths) - 1),
         lengths=lengths,
-        terminated=terminated,
         final_observations=columns["observations"][last],
         final_known=np.ones(len(last), bool),
-        inner_terminals=terminals,
     )
 
 
@@ -182,14 +177,12 @@ def load_ogbench(file: Npz, name: str | None = None) -> Trajectories:
 
     name: of the data set with its task; default: the file's, whose task is the default one
     """
-    try:
+    with reading(file.path, "cannot be read"):
         header = read_header(file.get("header", "{}"), file.path.stem)
         digest = header["notes"].pop("digest", None)
         if digest is not None and digest != columns_digest(file):
             raise DataError(ALTERED)
         data = from_ogbench(file, name or header["name"])
-    except (DataError, MemoryError) as error:
-        raise naming(file.path, error) from error
     notes = {**header["notes"], **data.notes}
     return replace(data, notes=notes if digest is None else {**notes, "digest": data.digest})
 

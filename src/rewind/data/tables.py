@@ -16,7 +16,7 @@ from rewind.data.columns import ColumnMap, column_map, resolve
 from rewind.data.table_files import EMPTY, TableFiles, WrongType
 from rewind.data.table_rows import MISSING, TableRows, assemble
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, RewindError, naming, one_line, warn
+from rewind.errors import DataError, reading, warn
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 
@@ -32,7 +32,7 @@ def load_table(
     """
     path = Path(path).expanduser()
     wanted = column_map(map, **columns)
-    try:
+    with reading(path, "is not a readable table (cut or damaged)"):
         files = TableFiles([path])
         found, guesses = resolve(wanted, files.names)
         if guesses:
@@ -40,12 +40,6 @@ def load_table(
             warn(f"{path}: guessed {told}; name them if that is wrong, or edit what rewind inspect --write-map writes")
         rows, _ = read_rows(files, found)
         return to_trajectories(rows, files, found, name or path.stem)
-    except DataError as error:
-        raise naming(path, error) from error
-    except RewindError:
-        raise
-    except Exception as error:  # pyarrow raises many kinds of errors for damaged bytes
-        raise DataError(f"{path} is not a readable table (cut or damaged): {one_line(error)}") from error
 
 
 def to_trajectories(rows: TableRows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
