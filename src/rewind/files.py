@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,15 @@ def only_one(target: Path, busy: str = "") -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def arrays_digest(arrays: Iterable[tuple[str, Array]]) -> str:
+    """SHA-256 of arrays with their names, shapes and types, in this order."""
+    digest = hashlib.sha256()
+    for name, array in arrays:
+        digest.update(f"{name} {array.shape} {array.dtype.str}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def file_digest(path: Path) -> str:

@@ -79,11 +79,6 @@ def entry(name: str) -> Entry:
         raise unknown_name("data set", name, catalogue(), where="known: rewind data list") from None
 
 
-def label(name: str) -> Label:
-    """Whether the paper calls that data set's rewards sparse or dense."""
-    return entry(name).label
-
-
 def known_entry(name: str | None) -> Entry | None:
     """What is known of a data set: a catalogued one's entry, or that of the D4RL set a rebuilt one is named after.
 

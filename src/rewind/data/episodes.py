@@ -28,7 +28,7 @@ def from_episodes(
     extras: further columns to keep, one entry per step; those in a dict `extras` of the episode are kept anyway
     rows: how many steps all episodes have, where that is known: each is then held only until the next one comes
     """
-    used, unused = {*PER_STEP, "next_observations", *extras, *FLAGS}, set()
+    used, unused = {*PER_STEP, "next_observations", *extras, *FLAGS}, set[Any]()
 
     def checked() -> Iterator[dict[str, Any]]:
         for index, episode in enumerate(episodes):
@@ -52,7 +52,8 @@ def _joined(parts: Iterable[dict[str, Any]], rows: int) -> dict[str, Any]:
     """The fields of `Trajectories`, filled episode by episode: there is no second copy of the data."""
     columns: dict[str, Array] = {}
     ends: list[list[Any]] = []
-    begin, first = 0, {}
+    first: dict[str, Any] = {}
+    begin = 0
     for index, part in enumerate(parts):
         first = first or {key: _shapes(part[key]) for key in ("observations", "actions", "extras")}
         for key, shape in first.items():

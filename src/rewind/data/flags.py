@@ -59,7 +59,7 @@ def read_flags(data: Mapping[str, Any], rows: int, last: Array | None = None) ->
     return terminals, timeouts
 
 
-def split_terminals(terminals: Array, last: Array | slice) -> dict[str, Array]:
+def split_terminals(terminals: Array, last: Array | slice) -> dict[str, Any]:
     """Terminals per row as fields of `Trajectories`: those of the last rows, and those before them."""
     inner = terminals.copy()
     inner[last] = False

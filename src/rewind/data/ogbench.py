@@ -12,7 +12,6 @@ A file has no rewards, but the state of the simulator (`qpos`). OGBench's own re
 one of five tasks, or of the default task.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -30,9 +29,9 @@ from rewind.data.catalogue import known_entry
 from rewind.data.flags import flag_array, split_terminals
 from rewind.data.header import ALTERED, read_header
 from rewind.data.originals import cache_folder
-from rewind.data.trajectories import Trajectories
+from rewind.data.trajectories import Trajectories, rows_of
 from rewind.errors import DataError, UsageError, reading, require
-from rewind.files import Npz, whole_file
+from rewind.files import Npz, arrays_digest, as_path, whole_file
 
 REBUILT = "rewind/ogbench-"
 # cube-single-play-v0, cube-single-play-singletask-v0, cube-single-play-singletask-task2-v0
@@ -75,13 +74,13 @@ def from_ogbench(data: Mapping[str, Any], name: str | None = None) -> Trajectori
     return replace(_without_last_rows(columns, terminals, np.flatnonzero(over)), name=name, notes=notes)
 
 
-def _without_last_rows(columns: dict[str, Array], terminals: Array, last: Array) -> Trajectories:
+def _without_last_rows(columns: dict[str, Any], terminals: Array, last: Array) -> Trajectories:
     """last: the rows that only hold the final observation of a trajectory"""
     lengths = np.diff(last, prepend=-1) - 1
     last, lengths = last[lengths > 0], lengths[lengths > 0]  # a single row is no transition
     if not lengths.size:
         raise DataError("the data is empty: expected at least one trajectory with at least one transition")
-    kept = np.arange(lengths.sum()) + np.repeat(last - np.cumsum(lengths), lengths)
+    kept = rows_of(last - lengths, lengths)
     return Trajectories(
         **{name: column[kept] for name, column in columns.items()},
         **split_terminals(terminals[kept], np.cumsum(lengths) - 1),
@@ -98,30 +97,30 @@ def _flags(data: Mapping[str, Any], column: str, rows: int) -> Array:
     return flags
 
 
+def _parsed(name: str | None) -> re.Match[str] | None:
+    return NAME.fullmatch((name or "").removeprefix(REBUILT))
+
+
 def environment_id(name: str | None) -> str | None:
     """OGBench's id of the environment of a data set's task, None for any other name."""
-    found = NAME.fullmatch((name or "").removeprefix(REBUILT))
-    return None if found is None else f"{found['task']}-singletask{found['number'] or ''}-v0"
+    return f"{found['task']}-singletask{found['number'] or ''}-v0" if (found := _parsed(name)) else None
 
 
 def family_of(name: str | None) -> str | None:
     """What an OGBench data set has in common with those of its other tasks, such as cube-single-play."""
-    found = NAME.fullmatch((name or "").removeprefix(REBUILT))
-    return None if found is None else f"{found['task']}-{found['kind']}"
+    return f"{found['task']}-{found['kind']}" if (found := _parsed(name)) else None
 
 
 def ogbench_family(name: str | None) -> str | None:
     """The environment whose tasks have the same shapes, such as `cube-single`; None if it is not OGBench's."""
-    environment = environment_id(name)
-    return None if environment is None else environment.partition("-singletask")[0]
+    return found["task"] if (found := _parsed(name)) else None
 
 
 def suite_of(name: str | None) -> str | None:
     """The suite of a data set that is known by its name: the catalogue's, or ogbench."""
-    known = known_entry(name)
-    if known is not None:
+    if (known := known_entry(name)) is not None:
         return known.suite
-    return None if environment_id(name) is None else "ogbench"
+    return "ogbench" if _parsed(name) else None
 
 
 def package_env(name: str, **options: Any) -> Any:
@@ -157,8 +156,8 @@ def relabelled(data: Mapping[str, Any], name: str | None) -> dict[str, Any]:
 
 def is_task(dataset: Any) -> bool:
     """Whether this names a task of a file: `cube-single-play-singletask-task2-v0`, with or without a folder."""
-    name = Path(dataset).name if isinstance(dataset, (str, os.PathLike)) else ""
-    return (found := NAME.fullmatch(name)) is not None and found["single"] is not None
+    path = as_path(dataset)
+    return path is not None and (found := NAME.fullmatch(path.name)) is not None and found["single"] is not None
 
 
 def load_task(dataset: str | os.PathLike[str]) -> Trajectories:
@@ -197,9 +196,4 @@ def save_ogbench(columns: Mapping[str, Array], name: str, notes: Mapping[str, An
 
 def columns_digest(columns: Mapping[str, Array]) -> str:
     """SHA-256 of all columns."""
-    digest = hashlib.sha256()
-    for name in sorted(set(columns) - {"header"}):
-        column = columns[name]
-        digest.update(f"{name} {column.shape} {column.dtype.str}".encode())
-        digest.update(np.ascontiguousarray(column).data)
-    return digest.hexdigest()
+    return arrays_digest((name, columns[name]) for name in sorted(set(columns) - {"header"}))

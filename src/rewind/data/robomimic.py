@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import doubt
+from rewind.data.boundaries import note_doubt
 from rewind.data.episodes import check_keys, from_episodes
 from rewind.data.flags import flag_array, split_terminals
 from rewind.data.hdf5 import check_inside
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, reading, require, unknown_name, warn
+from rewind.errors import DataError, reading, require, unknown_name
 from rewind.files import as_path, check_file
 
 DEMO = re.compile(r"demo_(\d+)")
@@ -58,9 +58,7 @@ def load_robomimic(
         check_inside(path)
         with require("h5py", "hdf5").File(path, "r") as file:
             data = _read(file, path, keys, mask)
-    if text := doubt(data.lengths, data.terminated):
-        data.notes["doubt"] = text
-        warn(f"{path}: {text}")
+    note_doubt(data, path)
     return data
 
 
