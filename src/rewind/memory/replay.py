@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -189,39 +190,22 @@ class Replay(ABC):
         """
         if not isinstance(state, Mapping):
             raise UsageError(f"the state is a {type(state).__name__}; expected what state_dict() returned")
+        loaded = copy(self)  # nothing changes here if something is wrong with the state
+        loaded._stream = UniformStream(0)
         try:
             state = array_state(state)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
-        if "data.lengths" in state:
-            self._load_with_data(state)
-            return
-        self._check_state(state)
-        before, last = self.snapshot(), self._last
-        try:
-            self._restore(state)
+            if "data.lengths" in state:
+                loaded._store = load_store(state, self._capacity)
+            loaded._check_state(state)
+            loaded._restore(state)
+        except UsageError:
+            raise
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            self._restore(before)
-            self._last = last
             raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
-
-    def _load_with_data(self, state: State) -> None:
-        before, stream = dict(self.__dict__), self._stream.state()
-        try:
-            self._store = load_store(state, self._capacity)
-            self._check_state(state)
-            self._prepare_loaded(state, self._store)
-            self._restore(state)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            self._stream.load_state(stream)
-            if isinstance(error, UsageError):
-                raise
-            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
+        self.__dict__ = loaded.__dict__
 
     def _restore(self, state: State) -> None:
-        self._load_state(state)
+        self._load_state(state, self.store)
         self._stream.load_state(state["stream"])
         self._step = int(state["step"])
         self._last = None
@@ -282,10 +266,6 @@ class Replay(ABC):
         """What is held, for a state with data."""
         return self.store.state()
 
-    def _prepare_loaded(self, state: State, store: Store) -> None:
-        """Prepare to play from data that came with a state."""
-        self._prepare(None, store)
-
     def _config(self) -> State:
         """Settings that must agree for a state to be loaded."""
         return {}
@@ -294,5 +274,6 @@ class Replay(ABC):
         """What a state holds beyond the random stream and the step."""
         return {}
 
-    def _load_state(self, state: State) -> None:  # noqa: B027
-        """Load what `_state` returned."""
+    def _load_state(self, state: State, store: Store) -> None:
+        """Prepare to play from the store, and load what `_state` returned."""
+        self._prepare(None, store)

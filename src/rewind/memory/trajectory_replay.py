@@ -16,7 +16,7 @@ from rewind.memory.orders import ORDERS, reorder
 from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REUSE, START, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Priority, check_addable, check_priority, given_values
 from rewind.memory.ranks import Ranked, Weighting
-from rewind.memory.recording import Recorder, load_recorder
+from rewind.memory.recording import Recorder
 from rewind.memory.replay import Replay, State
 from rewind.memory.store import Store, check_playable
 from rewind.memory.sweeps import NUMBERS_PER_SLOT, Slots, load_slots, make_slots, play, sweep_warnings
@@ -275,21 +275,16 @@ class TrajectoryReplay(Replay):
         choice = {} if self.choice is None else asdict(self.choice)
         return self.store.state() | {f"choice.{name}": value for name, value in choice.items()}
 
-    def _prepare_loaded(self, state: State, store: Store) -> None:
+    def _load_state(self, state: State, store: Store) -> None:
+        values = np.array(state["values"])
+        if values.shape != (len(store),):
+            raise ValueError(f"values has shape {values.shape}; expected ({len(store)},)")
         names = [f"data.choice.{field.name}" for field in fields(Choice)] if self._chosen else []
         saved = {name.rpartition(".")[2]: state[name] for name in names if name in state}
-        self._begin(Choice(**saved) if saved else None, np.array(state["values"]), store)
-
-    def _load_state(self, state: State) -> None:
-        values = np.array(state["values"])
-        if values.shape != (len(self.store),):
-            raise ValueError(f"values has shape {values.shape}; expected ({len(self.store)},)")
-        self._hold(values, self._records)
+        self._begin(Choice(**saved) if saved else self.choice, values, store)
         self._epoch = int(state["epoch"])
         self._records[:, LAST_EPOCH] = state["last_epoch"]
-        self._records[:, HELD] = 0
-        self._recorder = load_recorder(state, self.store)
-        self._pool = self._slots = None
+        self._recorder.load_state(state, store)
         if state["batch_size"]:
             self._slots = load_slots(state)
             np.add.at(self._records[:, HELD], self._slots.trajectory[self._slots.trajectory >= 0], 1)

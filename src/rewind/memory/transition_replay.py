@@ -7,6 +7,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.data import Trajectories
+from rewind.data.trajectories import rows_of
 from rewind.errors import UsageError
 from rewind.memory.batch import Plan
 from rewind.memory.growing import resized
@@ -130,7 +131,7 @@ class PrioritizedReplay(Replay):
         self._set_rows(begins[held], data.transitions[held], self._largest**self.alpha)
 
     def _set_rows(self, starts: Array, lengths: Array, weight: float) -> None:
-        rows = np.concatenate([np.arange(a, a + n) for a, n in zip(starts, lengths, strict=True)] or [starts])
+        rows = rows_of(starts, lengths)
         set_leaves(self._tree, rows, np.full(len(rows), weight))
 
     def probabilities(self) -> Array:
@@ -166,9 +167,9 @@ class PrioritizedReplay(Replay):
     def _state(self) -> State:
         return {"weights": self._leaves[: self.store.rows].copy(), "largest": self._largest}
 
-    def _load_state(self, state: State) -> None:
+    def _load_state(self, state: State, store: Store) -> None:
         weights = np.array(state["weights"])
-        if weights.shape != (self.store.rows,):
-            raise ValueError(f"weights has shape {weights.shape}; expected ({self.store.rows},)")
-        self._largest = float(state["largest"])
+        if weights.shape != (store.rows,):
+            raise ValueError(f"weights has shape {weights.shape}; expected ({store.rows},)")
+        self._largest, self._tree = float(state["largest"]), empty_tree(store.rows)
         fill_tree(self._tree, weights)
