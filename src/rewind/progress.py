@@ -26,15 +26,10 @@ def _tqdm() -> Any:
         return None
 
 
-def progress(items: Iterable[Item], label: str, total: int | None = None) -> Iterable[Item]:
-    """Iterate over `items` with a progress bar.
-
-    total: the number of items, if `items` has no length
-    """
+def progress(items: Iterable[Item], label: str) -> Iterable[Item]:
+    """Iterate over `items` with a progress bar."""
     tqdm = _tqdm()
-    if tqdm is None:
-        return items
-    bar: Iterable[Item] = tqdm(items, desc=label, total=total, leave=False, dynamic_ncols=True)
+    bar: Iterable[Item] = items if tqdm is None else tqdm(items, desc=label, leave=False, dynamic_ncols=True)
     return bar
 
 

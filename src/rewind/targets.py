@@ -29,6 +29,7 @@ from rewind.arrays import array_state, plain_state, to_numpy
 from rewind.errors import UsageError, warn
 
 BOUNDS = ("low", "high")
+CARRIED = ("carry", "trajectories", "timesteps")
 SLACK = 0.05  # of the range of possible returns: a Q further outside has diverged
 
 
@@ -183,9 +184,7 @@ class WeightedTarget:
         state: dict[str, Any] = {"discount": self.discount, "beta": self.beta, "started": self._carry is not None}
         state |= {name: getattr(self, name) for name in BOUNDS if getattr(self, name) is not None}
         if self._carry is not None:
-            state["carry"] = to_numpy(self._carry)
-            state["trajectories"] = np.array(self._trajectories)
-            state["timesteps"] = np.array(self._timesteps)
+            state |= {name: to_numpy(getattr(self, f"_{name}")) for name in CARRIED}
         return plain_state(state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -198,9 +197,8 @@ class WeightedTarget:
                 )
         self.reset()
         if state["started"]:
-            self._carry = np.array(state["carry"])  # converted to the loop's library at the next call
-            self._trajectories = np.array(state["trajectories"])
-            self._timesteps = np.array(state["timesteps"])
+            for name in CARRIED:  # the carry is converted to the loop's library at the next call
+                setattr(self, f"_{name}", np.array(state[name]))
 
 
 class LambdaWindow:

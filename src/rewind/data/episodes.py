@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.flags import FLAGS, flag_array, read_flags, single_flag
+from rewind.data.flags import FLAGS, read_flags, row_flags, single_flag
 from rewind.data.parts import each_part, find_parts, named_parts, same_values
 from rewind.data.trajectories import Trajectories, storage_array, storage_parts
 from rewind.errors import DataError, UsageError
@@ -115,6 +115,7 @@ def _episode(episode: Any, extras: Sequence[str]) -> dict[str, Any]:
             f"{length} rewards, {len(actions)} actions and {counted} observations; "
             f"expected {length} actions and {length} or {length + 1} observations"
         )
+    inner = row_flags({"inner_terminals": _field(episode, "inner_terminals")}, ["inner_terminals"], length)
     final, known = observations, counts == {length + 1}
     if (successors := _field(episode, "next_observations")) is not None:
         final, known = _successors(successors, observations, length), True
@@ -124,7 +125,7 @@ def _episode(episode: Any, extras: Sequence[str]) -> dict[str, Any]:
         "rewards": rewards,
         "lengths": length,
         "terminated": _terminated(episode, length),
-        "inner_terminals": _inner(_field(episode, "inner_terminals"), length),
+        "inner_terminals": np.zeros(length, bool) if inner is None else inner,
         "final_observations": each_part(lambda part: part[-1].copy(), final),  # which does not keep the others
         "final_known": known,
         "extras": _extras(episode, extras, length),
@@ -153,13 +154,6 @@ def _extras(episode: Any, names: Sequence[str], length: int) -> dict[str, Array]
         if len(columns[name]) != length:
             raise DataError(f"{name} has {len(columns[name])} entries; expected {length}, one per step")
     return columns
-
-
-def _inner(value: Any, length: int) -> Array:
-    flags = np.zeros(length, dtype=bool) if value is None else flag_array("inner_terminals", value)
-    if flags.shape != (length,):
-        raise DataError(f"inner_terminals has shape {flags.shape}; expected ({length},)")
-    return flags
 
 
 def _terminated(episode: Any, length: int) -> bool:

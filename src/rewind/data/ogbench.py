@@ -26,7 +26,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.boundaries import from_d4rl, required
 from rewind.data.catalogue import known_entry
-from rewind.data.flags import flag_array, split_terminals
+from rewind.data.flags import row_flags, split_terminals
 from rewind.data.header import ALTERED, read_header
 from rewind.data.originals import cache_folder
 from rewind.data.trajectories import Trajectories, rows_of
@@ -59,7 +59,8 @@ def from_ogbench(data: Mapping[str, Any], name: str | None = None) -> Trajectori
         unused -= {"qpos", "button_states"}  # what the relabeller reads
     columns = required(data, ("observations", "actions", "rewards"))
     rows = len(columns["rewards"])
-    flags = {column: _flags(data, column, rows) for column in ("terminals", "valids", "masks") if column in data}
+    columns_of_flags = ("terminals", "valids", "masks")
+    flags: dict[str, Any] = {name: row_flags(data, [name], rows) for name in columns_of_flags if name in data}
     terminals = ~flags["masks"] if "masks" in flags else np.zeros(rows, bool)
     environment = environment_id(name)
     notes: dict[str, Any] = {"boundaries": "OGBench's", **({} if environment is None else {"environment": environment})}
@@ -88,13 +89,6 @@ def _without_last_rows(columns: dict[str, Any], terminals: Array, last: Array) -
         final_observations=columns["observations"][last],
         final_known=np.ones(len(last), bool),
     )
-
-
-def _flags(data: Mapping[str, Any], column: str, rows: int) -> Array:
-    flags = flag_array(column, data[column])
-    if flags.shape != (rows,):
-        raise DataError(f"{column} has shape {flags.shape}; expected ({rows},), one flag per row")
-    return flags
 
 
 def _parsed(name: str | None) -> re.Match[str] | None:

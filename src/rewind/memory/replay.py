@@ -10,7 +10,7 @@ import numpy as np
 from rewind.arrays import Array, array_state, plain_state, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, warn
-from rewind.memory.batch import Batch, Plan, empty_plan, is_integer
+from rewind.memory.batch import Batch, Plan, check_positive
 from rewind.memory.store import Store, check_fits, check_playable, growing_store, load_store
 from rewind.memory.stream import UniformStream
 
@@ -25,8 +25,8 @@ class Replay(ABC):
     order = "backward"  # of the rows of a sweep
 
     def __init__(self, seed: Any = None, capacity: int | None = None) -> None:
-        if capacity is not None and not (is_integer(capacity) and capacity > 0):
-            raise UsageError(f"capacity is {capacity!r}; expected a positive number of rows, or None")
+        if capacity is not None:
+            check_positive(capacity=capacity)
         self._stream = UniformStream(seed)
         self._capacity = capacity
         self._store: Store | None = None
@@ -100,12 +100,13 @@ class Replay(ABC):
         into: a plan of that shape to overwrite instead of making a new one
         """
         store = self.store
-        for name, value in (("steps", steps), ("batch_size", batch_size)):
-            if not (is_integer(value) and value > 0):
-                raise UsageError(f"{name} is {value!r}; expected a positive integer")
-        if into is not None and into.indices.shape != (steps, batch_size):
-            raise UsageError(f"the plan to fill has shape {into.indices.shape}; expected {(steps, batch_size)}")
-        plan = empty_plan(int(steps), int(batch_size)) if into is None else into
+        check_positive(steps=steps, batch_size=batch_size)
+        shape = (int(steps), int(batch_size))
+        if into is not None and into.indices.shape != shape:
+            raise UsageError(f"the plan to fill has shape {into.indices.shape}; expected {shape}")
+        plan = into
+        if plan is None:
+            plan = Plan(np.empty(shape, np.int64), np.empty(shape, bool), np.empty(shape, np.int64), 0)
         plan.first_step = self._step
         self._fill(plan, store)
         self._step += int(steps)

@@ -11,7 +11,7 @@ from rewind.data import Trajectories
 from rewind.data.parts import each_part, find_parts, named_parts, shown
 from rewind.data.trajectories import rows_of
 from rewind.errors import DataError, UsageError
-from rewind.memory.batch import Batch, Plan, is_integer
+from rewind.memory.batch import Batch, Plan, check_positive
 from rewind.memory.growing import Column, Rows, resized
 
 PER_TRAJECTORY = ("starts", "lengths", "transitions", "terminated", "finals")
@@ -61,8 +61,7 @@ class Store:
             digest = hashlib.blake2b(f"{self.first} {self._head}".encode(), digest_size=16)
             for array in (self.starts, self.lengths, self.transitions, self.terminated):
                 digest.update(array.tobytes())
-            for start, length in zip(self.starts, self.lengths, strict=True):
-                digest.update(self.rewards[start : start + length].tobytes())
+            digest.update(self.rewards[rows_of(self.starts, self.lengths)].tobytes())
             if self.inner_terminals is not None:
                 digest.update(self.inner_terminals.tobytes())
             self._fingerprint = digest.hexdigest()
@@ -109,8 +108,7 @@ class Store:
 
         A chunk ends with the last transition of its trajectory or a terminal; what is missing repeats its last row.
         """
-        if not (is_integer(length) and length > 0):
-            raise UsageError(f"length is {length!r}; expected a positive integer")
+        check_positive(length=length)
         wanted = plan.indices[..., None] + np.arange(length)
         last = (self.starts + self.transitions - 1).take(plan.trajectories - self.first)
         rows = np.minimum(wanted, last[..., None])

@@ -63,10 +63,7 @@ class UniformReplay(Replay):
         self._offsets: Array = np.empty(0, np.int64)  # (trajectories,) from a transition's number to its row
         self._current = False  # whether these three are those of the store
 
-    def _prepare(self, data: Trajectories, store: Store) -> None:
-        self._prepare_draws(store)
-
-    def _prepare_draws(self, store: Store) -> None:
+    def _prepare(self, data: Trajectories | None, store: Store) -> None:
         self._ends = np.cumsum(store.transitions)
         self._guide = make_guide(self._ends)
         self._offsets = store.starts - self._ends + store.transitions
@@ -78,7 +75,7 @@ class UniformReplay(Replay):
 
     def _fill(self, plan: Plan, store: Store) -> None:
         if not self._current:
-            self._prepare_draws(store)
+            self._prepare(None, store)
         check_playable(self._ends[-1:])
         uniforms = self._stream.take(plan.indices.size).reshape(plan.indices.shape)
         draw(uniforms, self._ends, self._guide, self._offsets, plan.indices, plan.trajectories)
@@ -106,14 +103,9 @@ class PrioritizedReplay(Replay):
     def _prepare(self, data: Trajectories, store: Store) -> None:
         self._largest = 1.0
         self._tree = empty_tree(store.rows)
-        fill_tree(self._tree, self._playable_rows(store).astype(np.float64))
-
-    def _playable_rows(self, store: Store) -> Array:
-        """(rows,) whether a row is a transition, that is, has a successor."""
-        marks = np.zeros(store.rows + 1, np.int64)
-        np.add.at(marks, store.starts, 1)
-        np.add.at(marks, store.starts + store.transitions, -1)
-        return np.cumsum(marks[:-1]) > 0
+        weights = np.zeros(store.rows)
+        weights[rows_of(store.starts, store.transitions)] = 1.0
+        fill_tree(self._tree, weights)
 
     @property
     def _leaves(self) -> Array:
