@@ -78,7 +78,7 @@ class Npz(Mapping[str, Array]):
     """The arrays of an `.npz` file, each read when it is asked for, without unpickling."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).expanduser()
         check_file(self.path)
         if not zipfile.is_zipfile(self.path):
             raise DataError(f"{self.path} is not a readable .npz file: not an archive, or cut off")

@@ -41,7 +41,7 @@ def is_minari(dataset: Any) -> bool:
 def _open(dataset: Any) -> Any:
     if is_minari(dataset):
         return dataset
-    path = Path(dataset)
+    path = Path(dataset).expanduser()
     if not path.is_dir():
         require("minari", "minari")
         path = Path(require("minari.storage.datasets_root_dir", "minari").get_dataset_path(str(dataset)))

@@ -193,7 +193,9 @@ class Trajectories:
 
     def select(self, trajectories: Array) -> Trajectories:
         """Some of the trajectories, in this order."""
-        rows = rows_of(self.starts[trajectories], self.lengths[trajectories])
+        rows = np.concatenate(
+            [np.arange(a, a + n) for a, n in zip(self.starts[trajectories], self.lengths[trajectories], strict=True)]
+        )
         per_row = ("observations", "actions", "rewards", "inner_terminals", "extras")
         named = {name: getattr(self, name) for name in (*FIELDS, "inner_terminals", "extras")}
         arrays = {
@@ -223,12 +225,6 @@ class Trajectories:
             if self.extras:
                 episode["extras"] = {name: column[rows] for name, column in self.extras.items()}
             yield episode
-
-
-def rows_of(starts: Array, lengths: Array) -> Array:
-    """The rows of trajectories that start at these rows, one after another."""
-    offsets = starts - np.cumsum(lengths) + lengths  # from a row's place in the result to its number
-    return np.asarray(np.arange(lengths.sum()) + np.repeat(offsets, lengths))
 
 
 def storage_array(name: str, value: object, always_float: bool = False) -> Array:
@@ -292,3 +288,9 @@ def check_finite(name: str, array: Array, lengths: Array | None) -> None:
             f"{name} has a value that is NaN, infinite or too large for float32 at {where}; "
             "expected finite numbers: repair or remove that trajectory"
         )
+
+
+def rows_of(starts: Array, lengths: Array) -> Array:
+    """The rows of trajectories that start at these rows, one after another."""
+    offsets = starts - np.cumsum(lengths) + lengths  # from a row's place in the result to its number
+    return np.asarray(np.arange(lengths.sum()) + np.repeat(offsets, lengths))

@@ -67,15 +67,8 @@ class TrajectoryReplay(Replay):
         self.reuse, self.order = reuse, order
         self.stagger = bool(stagger)
         self._metric: Priority | None = None
-        self._values: Array  # (trajectories,) the values they are ranked by
-        self._records: Array  # (trajectories, 4) see Pool
-        self._hold(np.empty(0), np.empty((0, 4), np.int64))
         self._given: Array | None = None  # the priorities of trajectories that are being added
-        self._ranked: Ranked | None = None  # the last ranking
-        self._pool: Pool | None = None  # None: ranks have changed since it was made
-        self._epoch = 1
-        self._slots: Slots | None = None
-        self._recorder = Recorder()
+        self._begin(np.empty(0), np.empty((0, 4), np.int64))
 
     # Data
 
@@ -86,7 +79,8 @@ class TrajectoryReplay(Replay):
         self.weighting.check(values)
         if choice:
             warn(str(choice))
-        self._begin(choice, values, store)
+        self.choice, self._metric = choice, self._metric_of(choice)
+        self._begin(values, make_records(store.starts, store.transitions))
 
     def _metric_of(self, choice: Choice | None) -> Priority | None:
         name = choice.priority if choice else str(self.priority)
@@ -95,15 +89,15 @@ class TrajectoryReplay(Replay):
             raise UsageError(f"priority '{name}' follows backward sweeps: order '{self.order}' cannot have it")
         return metric
 
-    def _begin(self, choice: Choice | None, values: Array, store: Store) -> None:
-        self.choice, self._metric = choice, self._metric_of(choice)
-        self._hold(values, make_records(store.starts, store.transitions))
-        self._ranked = self._pool = self._slots = None
-        self._epoch, self._recorder = 1, Recorder()
-
-    def _hold(self, values: Array, records: Array) -> None:
+    def _begin(self, values: Array, records: Array) -> None:
+        """Hold trajectories of which none has been played."""
         self._columns = Column(values), Column(records)
-        self._values, self._records = values, records
+        self._values = values  # (trajectories,) they are ranked by
+        self._records = records  # (trajectories, 4) see Pool
+        self._ranked: Ranked | None = None  # the last ranking
+        self._pool: Pool | None = None  # None: ranks have changed since it was made
+        self._slots: Slots | None = None
+        self._epoch, self._recorder = 1, Recorder()
 
     @property
     def _named(self) -> bool:
@@ -281,7 +275,9 @@ class TrajectoryReplay(Replay):
             raise ValueError(f"values has shape {values.shape}; expected ({len(store)},)")
         names = [f"data.choice.{field.name}" for field in fields(Choice)] if self._chosen else []
         saved = {name.rpartition(".")[2]: state[name] for name in names if name in state}
-        self._begin(Choice(**saved) if saved else self.choice, values, store)
+        self.choice = Choice(**saved) if saved else self.choice
+        self._metric = self._metric_of(self.choice)
+        self._begin(values, make_records(store.starts, store.transitions))
         self._epoch = int(state["epoch"])
         self._records[:, LAST_EPOCH] = state["last_epoch"]
         self._recorder.load_state(state, store)
