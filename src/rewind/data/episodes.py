@@ -223,6 +223,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict[str, Any]]:
     open_episode: OpenEpisode | None = None
+    ended = False
     for index, step in enumerate(steps):
         try:
             observation, action, reward, successor, terminated, truncated = step
@@ -231,14 +232,12 @@ def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict
                 f"step {index} is not (observation, action, reward, next observation, terminated, truncated)"
             ) from None
         observation, successor = flatten(observation, keys, single=True), flatten(successor, keys, single=True)
-        if open_episode is not None and not _same(open_episode.observations[-1], observation):
+        if open_episode is not None and (ended or not _same(open_episode.observations[-1], observation)):
             yield open_episode.episode()
             open_episode = None
         open_episode = open_episode or OpenEpisode(observation)
         open_episode.add(action, reward, successor, terminated)
-        if open_episode.terminated or single_flag("truncated", truncated):
-            yield open_episode.episode()
-            open_episode = None
+        ended = open_episode.terminated or single_flag("truncated", truncated)
     if open_episode is not None:
         yield open_episode.episode()
 

@@ -56,9 +56,9 @@ def _read(folder: Path, keys: tuple[str, ...], reward: str, horizon: int | None)
     info = read_json(folder / "meta/info.json")
     kinds = {name: feature.get("dtype") for name, feature in info["features"].items()}
     if videos := [key for key in keys if kinds.get(key) in VIDEOS]:
-        raise DataError(
-            f"{videos[0]} is a {kinds[videos[0]]}: videos and images are not read; choose among: {_low(kinds)}"
-        )
+        others = [name for name, kind in kinds.items() if name.startswith("observation") and kind not in VIDEOS]
+        what = f"{videos[0]} is a {kinds[videos[0]]}: videos and images are not read"
+        raise DataError(f"{what}; choose among: {', '.join(others)}")
     paths = sorted((folder / "data").glob("chunk-*/*.parquet"))
     if not paths:
         raise DataError(f"{folder / 'data'} has no chunk-*/*.parquet: the folder is not complete")
@@ -66,10 +66,9 @@ def _read(folder: Path, keys: tuple[str, ...], reward: str, horizon: int | None)
     needed = {"observations": keys, "the action": ("action",), "episodes": ("episode_index", "frame_index")}
     for what, names in (*needed.items(), ("rewards", (reward,))):
         if missing := [name for name in names if name not in files.names]:
-            hint = (
-                "" if what != "rewards" else "; reward= names another column, and without rewards nothing can be ranked"
-            )
-            raise DataError(f"no column {missing[0]} for {what}; the data has: {', '.join(files.names)}{hint}")
+            hint = "; reward= names another column, and without rewards nothing can be ranked"
+            has = f"the data has: {', '.join(files.names)}{hint if what == 'rewards' else ''}"
+            raise DataError(f"no column {missing[0]} for {what}; {has}")
     columns = ColumnMap(
         episode="episode_index",
         time="frame_index",
@@ -91,10 +90,6 @@ def _read(folder: Path, keys: tuple[str, ...], reward: str, horizon: int | None)
             *videos,
         ]
     return data
-
-
-def _low(kinds: dict[str, Any]) -> str:
-    return ", ".join(name for name, kind in kinds.items() if name.startswith("observation") and kind not in VIDEOS)
 
 
 def _lengths(folder: Path) -> dict[int, int]:

@@ -124,6 +124,9 @@ def save_minari(
     namespaces = require("minari.namespace", "minari")
     if namespace and namespace not in namespaces.list_local_namespaces():
         namespaces.create_namespace(namespace)
+    spec = getattr(environment, "spec", environment)
+    if isinstance(environment, str):
+        spec = require("gymnasium", "minari").spec(environment)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         (temporary / "data").mkdir(parents=True)
@@ -131,7 +134,7 @@ def save_minari(
             temporary / "data",
             observation_space=_space(trajectories.observations),
             action_space=_space(trajectories.actions),
-            env_spec=_spec(environment),
+            env_spec=spec,
             jpeg_encoding=False,
         )
         new.update_metadata(
@@ -187,9 +190,3 @@ def _space(array: Any) -> Any:
     bounds = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
     low, high = (-np.inf, np.inf) if bounds is None else (bounds.min, bounds.max)
     return spaces.Box(low, high, array.shape[1:], array.dtype)
-
-
-def _spec(environment: Any) -> Any:
-    if isinstance(environment, str):
-        return require("gymnasium", "minari").spec(environment)
-    return getattr(environment, "spec", environment)

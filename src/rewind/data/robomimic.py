@@ -10,6 +10,7 @@
 Demos are read in the order of their numbers: demo_2 before demo_10. Everything else (states, env_args) is not read.
 """
 
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -81,7 +82,8 @@ def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None) -
     check_keys(keys, known)
     if images := [key for key in keys if len(keys) > 1 and first["obs"][key].ndim > 2]:
         raise DataError(f"obs/{images[0]} is an image: choose it alone, or leave it out")
-    check_file(path, rows * sum(_row_bytes(first["obs"][key]) for key in keys))
+    columns = [first["obs"][key] for key in keys]
+    check_file(path, rows * sum(math.prod(column.shape[1:]) * column.dtype.itemsize for column in columns))
     data = from_episodes((_episode(group[name], first, keys) for name in names), path.stem, rows=rows)
     data.notes.update({"boundaries": "demos", "keys": list(keys)} | ({} if mask is None else {"mask": mask}))
     used = {"obs", "next_obs", "actions", "rewards", "dones"}
@@ -118,10 +120,6 @@ def _length(demo: Any) -> int:
     if length == 0:
         raise DataError(f"{demo.name} has no steps; expected at least one")
     return length
-
-
-def _row_bytes(column: Any) -> int:
-    return int(np.prod(column.shape[1:])) * int(column.dtype.itemsize)
 
 
 def _episode(demo: Any, first: Any, keys: Sequence[str]) -> dict[str, Any]:

@@ -173,12 +173,16 @@ class TableFiles:
     def clock(self, piece: Any, name: str, begin: int) -> Array:
         """(rows,) times as int64 or float64."""
         column, types = piece.column(name), self.arrow.types
+        values: Array
         if types.is_temporal(column.type):
-            if column.null_count:
-                return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0)
-            width = self.arrow.int32() if column.type.bit_width == 32 else self.arrow.int64()
-            return np.asarray(column.cast(width).to_numpy(zero_copy_only=False), np.int64)
-        values = self.numbers(piece, name, begin)
+            column = column.cast(self.arrow.int32() if column.type.bit_width == 32 else self.arrow.int64())
+            missing = column.is_null().to_numpy(zero_copy_only=False)
+            values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        else:
+            values = self.numbers(piece, name, begin)
+            missing = ~np.isfinite(values)
+        if missing.any():
+            raise self.wrong(begin + int(np.argmax(missing)), name, "missing; expected a time")
         return values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
 
     # Errors

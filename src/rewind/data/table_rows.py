@@ -67,7 +67,9 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
     def where(row: int) -> str:
         return place(int(row if rows.order is None else rows.order[row]))
 
-    notes: dict[str, Any] = {"boundaries": _rule(columns)}
+    named = [name for name in (columns.terminal, columns.truncated, columns.time) if name]
+    rule = f"column {columns.episode}" if columns.episode else f"no episode column: {' and '.join(named)}"
+    notes: dict[str, Any] = {"boundaries": rule}
     _sort(rows, notes)
     _drop_duplicates(rows, notes, where)
     ends = _ends(rows, columns, notes)
@@ -92,13 +94,6 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
     if rows.truncated is None and columns.horizon is None:
         note_doubt(data, name)
     return data
-
-
-def _rule(columns: ColumnMap) -> str:
-    if columns.episode:
-        return f"column {columns.episode}"
-    parts = [part for part in (columns.terminal, columns.truncated, columns.time) if part]
-    return f"no episode column: {' and '.join(parts)}"
 
 
 def _sort(rows: TableRows, notes: dict[str, Any]) -> None:

@@ -91,11 +91,13 @@ class _Filling:
             if names := getattr(columns, role):
                 self._put(role, self._numbers(role, piece, names))
         self._put("rewards", self._numbers("rewards", piece, (columns.reward or "",)))
-        read = {"terminals": self._flags, "truncated": self._flags, "episode": self._labels, "time": self._clock}
-        names = (columns.terminal, columns.truncated, columns.episode, columns.time)
-        for (role, values_of), name in zip(read.items(), names, strict=True):
+        for role, name in (("terminals", columns.terminal), ("truncated", columns.truncated)):
             if name:
-                self._put(role, values_of(piece, name))
+                self._put(role, self._flags(piece, name))
+        if columns.episode:
+            self._put("episode", self._labels(piece, columns.episode))
+        if columns.time:
+            self._put("time", self.files.clock(piece, columns.time, self.begin))
 
     def _put(self, role: str, values: Array) -> None:
         if role not in self.arrays:
@@ -183,10 +185,3 @@ class _Filling:
             raise self.files.wrong(row, name, "no value; expected the episode of this row")
         table = np.array([self.codes.setdefault(value, len(self.codes)) for value in values], np.int32)
         return table[codes]
-
-    def _clock(self, piece: Any, name: str) -> Array:
-        values = self.files.clock(piece, name, self.begin)
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise self.files.wrong(self.begin + row, name, "missing; expected a time")
-        return values

@@ -17,6 +17,7 @@ from rewind.memory.stream import UniformStream
 State = dict[str, Any]
 
 STATE_VERSION = 1
+PLANNED = ("indices", "fresh", "trajectories")  # arrays of a plan
 
 
 class Replay(ABC):
@@ -198,27 +199,23 @@ class Replay(ABC):
             if "data.lengths" in state:
                 loaded._store = load_store(state, self._capacity)
             loaded._check_state(state)
-            loaded._restore(state)
+            loaded._load_state(state, loaded.store)
+            loaded._stream.load_state(state["stream"])
+            loaded._step, loaded._last = int(state["step"]), None
+            if "pending.first_step" in state:
+                arrays = {name: np.array(state[f"pending.{name}"]) for name in PLANNED}
+                loaded._last = Plan(**arrays, first_step=int(state["pending.first_step"]))
         except UsageError:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
         self.__dict__ = loaded.__dict__
 
-    def _restore(self, state: State) -> None:
-        self._load_state(state, self.store)
-        self._stream.load_state(state["stream"])
-        self._step = int(state["step"])
-        self._last = None
-        if "pending.first_step" in state:
-            arrays = {name: np.array(state[f"pending.{name}"]) for name in ("indices", "fresh", "trajectories")}
-            self._last = Plan(**arrays, first_step=int(state["pending.first_step"]))
-
     def _pending(self) -> State:
         """The last plan, if this memory still expects feedback for it."""
         if self._last is None or not self._awaits(self._last):
             return {}
-        arrays = {name: getattr(self._last, name).copy() for name in ("indices", "fresh", "trajectories")}
+        arrays = {name: getattr(self._last, name).copy() for name in PLANNED}
         return {**arrays, "first_step": self._last.first_step}
 
     def _check_state(self, state: State) -> None:

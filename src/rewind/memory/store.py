@@ -1,7 +1,7 @@
 """The rows a memory plays from: trajectories loaded first, and those added later."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -196,18 +196,18 @@ class Store:
             new[held] = old
             return new
 
-        for name in PER_ROW:
-            if getattr(self, name) is not None:
-                setattr(self, name, each_part(moved, getattr(self, name)))
+        self._change(PER_ROW, moved)
         self._fingerprint = None
 
-    def _resize(self, rows: int) -> None:
-        for name in ("rewards", "inner_terminals", "_owners"):
+    def _change(self, names: Sequence[str], function: Callable[[Any], Any]) -> None:
+        """Replace the arrays of these names that there are."""
+        for name in names:
             if getattr(self, name) is not None:
-                setattr(self, name, resized(getattr(self, name), rows))
-        longer = (lambda old: resized(old, rows)) if self._owned else (lambda old: Rows(old, rows - len(old)))
-        for name in GIVEN:
-            setattr(self, name, each_part(longer, getattr(self, name)))
+                setattr(self, name, each_part(function, getattr(self, name)))
+
+    def _resize(self, rows: int) -> None:
+        self._change(("rewards", "inner_terminals", "_owners"), lambda old: resized(old, rows))
+        self._change(GIVEN, lambda old: resized(old, rows) if self._owned else Rows(old, rows - len(old)))
         self._owned = True
 
     def _make_room(self, length: int) -> int:
@@ -219,8 +219,7 @@ class Store:
             else:
                 begin = 0
                 if isinstance(self.actions, Rows):
-                    for name in GIVEN:
-                        setattr(self, name, each_part(Rows.joined, getattr(self, name)))
+                    self._change(GIVEN, Rows.joined)
         if self.capacity is not None:
             self._drop(self._in_the_way(begin, begin + length))
         return begin

@@ -176,11 +176,6 @@ class TrajectoryReplay(Replay):
         weights[playable], self._ranked = self.weighting.weights(self._values[playable], self._ranked)
         return weights
 
-    def _current_pool(self) -> Pool:
-        if self._pool is None:
-            self._pool = make_pool(self._records, self._weights(), self._epoch, REUSE[self.reuse])
-        return self._pool
-
     def _forget_pool(self) -> None:
         """Ranks have changed: rank again before the next draw."""
         self._epoch = self._epoch_now()
@@ -196,7 +191,9 @@ class TrajectoryReplay(Replay):
                 f"batch_size is {batch_size}, but {len(self._slots.row)} slots are in the middle of their sweeps; "
                 "keep the batch size, or call reset() to start new sweeps"
             )
-        pool, reuse = self._current_pool(), REUSE[self.reuse]
+        reuse = REUSE[self.reuse]
+        if self._pool is None:
+            self._pool = make_pool(self._records, self._weights(), self._epoch, reuse)
         if self._slots is None:
             seed = int(self._stream.state()[0]) % 2**32 if self.order == "shuffled" else 0
             self._slots = make_slots(batch_size, self.stagger, seed)
@@ -208,7 +205,7 @@ class TrajectoryReplay(Replay):
         while done < steps:
             stream.reserve(batch_size * NUMBERS_PER_SLOT)
             arrays = (plan.indices, plan.fresh, plan.trajectories)
-            done, stream.cursor = play(done, *arrays, self._slots, pool, stream.numbers, stream.cursor, reuse)
+            done, stream.cursor = play(done, *arrays, self._slots, self._pool, stream.numbers, stream.cursor, reuse)
         if self.order != "backward":
             reorder(*arrays, self._records[:, START], self._slots, self.order == "shuffled")
         if store.first:
