@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.errors import DataError, UsageError, one_line, require
+from rewind.errors import DataError, UsageError, reading, require
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a full disk, and of one's share of it
 SMALL = 1 << 26  # bytes of arrays that any file may declare
@@ -87,13 +87,8 @@ class Npz(Mapping[str, Array]):
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                yield archive
-        except DataError:
-            raise
-        except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
-            raise DataError(f"{self.path} is not a readable .npz file: {one_line(error)}") from error
+        with reading(self.path, "is not a readable .npz file"), np.load(self.path, allow_pickle=False) as archive:
+            yield archive
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._names:

@@ -4,7 +4,7 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, TextIO, TypeVar
 
 from rewind.errors import printable
@@ -77,13 +77,10 @@ def bytes_bar(label: str) -> Iterator[Progress]:
     if tqdm is None:
         yield _tenths(label)
         return
-    with ExitStack() as stack:
-        bar: Any = None
+    # The delay: only when the first bytes arrive, as a failed request needs no bar.
+    with tqdm(desc=label, unit="B", unit_scale=True, unit_divisor=1024, delay=1e-9) as bar:
 
         def show(done: int, total: int | None) -> None:
-            nonlocal bar
-            if bar is None:  # only when the first bytes arrive: a failed request needs no bar
-                bar = stack.enter_context(tqdm(desc=label, unit="B", unit_scale=True, unit_divisor=1024))
             bar.total = total
             bar.update(done - bar.n)  # negative if a transfer restarts
 
