@@ -74,7 +74,7 @@ def reading(path: object, failure: str) -> Iterator[None]:
         yield
     except DataError as error:
         raise naming(path, error) from error
-    except RewindError:
+    except (RewindError, Warning):  # where warnings are errors
         raise
     except Exception as error:
         raise DataError(f"{path} {failure}: {one_line(error)}") from error

@@ -158,22 +158,19 @@ class WeightedTarget:
             continues = same & (host.timesteps == self._timesteps - 1) | (self.beta == 1.0)  # then nothing is carried
         wrong = ~(continues | host.fresh)
         if wrong.any():
-            raise UsageError(self._explain(host, int(np.argmax(wrong))))
+            slot = int(np.argmax(wrong))
+            before = "none (this is the first batch)"
+            if self._trajectories is not None:
+                before = f"trajectory {self._trajectories[slot]} step {self._timesteps[slot]}"
+            raise UsageError(
+                f"slot {slot} is at trajectory {host.trajectories[slot]} step {host.timesteps[slot]}, but its previous "
+                f"row was {before}: a batch was skipped, repeated or shuffled. "
+                "Call the target once for every batch, in order, of a memory that plays backward; "
+                "when you load the memory's state, load the target's too"
+            )
         self._unused = self._unused + 1 if host.fresh.all() else 0
         if self._unused == NEVER_CARRIED and self.beta < 1.0:
             warn("no row of the last batches continued a sweep: nothing is carried, and beta has no effect")
-
-    def _explain(self, host: Any, slot: int) -> str:
-        now = f"trajectory {host.trajectories[slot]} step {host.timesteps[slot]}"
-        if self._trajectories is None:
-            before = "none (this is the first batch)"
-        else:
-            before = f"trajectory {self._trajectories[slot]} step {self._timesteps[slot]}"
-        return (
-            f"slot {slot} is at {now}, but its previous row was {before}: a batch was skipped, repeated or shuffled. "
-            "Call the target once for every batch, in order, of a memory that plays backward; "
-            "when you load the memory's state, load the target's too"
-        )
 
     def reset(self) -> None:
         """Clear the carried targets; all rows of the next batch must be `fresh`."""

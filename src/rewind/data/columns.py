@@ -56,10 +56,9 @@ class ColumnMap:
 
     def used(self) -> list[str]:
         """The names of all columns, each once."""
-        single = (self.episode, self.time, self.reward, self.terminal, self.truncated)
-        several = (self.observations, self.actions, self.next_observations)
-        names = [*(name for name in single if name), *(name for part in several for name in part or ())]
-        return list(dict.fromkeys(names))
+        single = [getattr(self, role) or "" for role in GUESSES]
+        several = [name for role in PATTERNS for name in getattr(self, role) or ()]
+        return list(dict.fromkeys(filter(None, single + several)))
 
     def record(self) -> dict[str, Any]:
         """The columns that there are, as plain values."""

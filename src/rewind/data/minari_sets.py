@@ -158,13 +158,11 @@ def _buffers(data: Trajectories) -> Iterator[Any]:
     if data.extras:
         warn(f"{', '.join(data.extras)} are left out: a Minari data set has no place for extras")
     terminals = data.terminals
-    for index, (start, length) in enumerate(zip(data.starts, data.transitions, strict=True)):
+    for start, length in zip(data.starts, data.transitions, strict=True):
         if length == 0:
             continue
         rows = slice(start, start + length)
-        whole = length == data.lengths[index]
-        (of, at) = (data.final_observations, index) if whole else (data.observations, start + length)
-        final = each_part(lambda part, at=at: part[at : at + 1], of)
+        final = data.successors(np.array([start + length - 1]))
         truncations = np.zeros(length, bool)
         truncations[-1] = not terminals[start + length - 1]
         yield buffer(
