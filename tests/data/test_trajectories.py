@@ -227,6 +227,13 @@ def test_bad_episodes_are_refused_with_what_and_where(change, message):
         from_episodes([good, {**good, **change}])
 
 
+def test_episodes_with_whole_numbers_and_others_keep_them_all():
+    episode = {"observations": np.zeros((3, 2)), "rewards": np.zeros(3), "terminated": True}
+    actions = [[1, 2, 3], [0.5, 1.5, 2.5], [4, 5, 6]]
+    data = from_episodes({**episode, "actions": np.array(given)} for given in actions)
+    assert data.actions.dtype == np.float32 and data.actions.tolist() == np.ravel(actions).tolist()
+
+
 def test_nothing_to_replay_is_an_error():
     with pytest.raises(DataError, match="nothing to replay"):
         TrajectoryReplay().load_offline_dataset(make([1, 1], terminated=0.0, known=0.0))

@@ -63,18 +63,17 @@ def _joined(parts: Iterable[dict[str, Any]], rows: int) -> dict[str, Any]:
             for column, piece in named_parts(key, part[key]).items():
                 if column not in columns:
                     columns[column] = np.empty((rows, *piece.shape[1:]), piece.dtype)
-                elif columns[column].dtype != piece.dtype:
-                    columns[column] = columns[column].astype(np.result_type(columns[column].dtype, piece.dtype))
+                elif (common := np.result_type(columns[column], piece)) != columns[column].dtype:
+                    columns[column] = columns[column].astype(common)
                 columns[column][begin : begin + len(piece)] = piece
         ends.append([part[key] for key in PER_EPISODE])
         begin += part["lengths"]
     if not ends:
         raise DataError("the data is empty: expected at least one episode")
-    per_step = {key: find_parts(columns, key) for key in PER_STEP}
-    per_episode = zip(PER_EPISODE, zip(*ends, strict=True), strict=True)
-    return {**per_step, "extras": per_step["extras"] or {}} | {
-        key: each_part(lambda *values: np.stack(values), *values) for key, values in per_episode
-    }
+    fields = {key: find_parts(columns, key) for key in PER_STEP}
+    for key, values in zip(PER_EPISODE, zip(*ends, strict=True), strict=True):
+        fields[key] = each_part(lambda *values: np.stack(values), *values)
+    return {**fields, "extras": fields["extras"] or {}}
 
 
 def _shapes(value: Any) -> Any:
