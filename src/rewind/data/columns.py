@@ -70,6 +70,11 @@ class ColumnMap:
 OPTIONS = ("map", *(field.name for field in fields(ColumnMap)))
 
 
+def as_names(value: Any) -> tuple[str, ...]:
+    """One name or pattern, or several, as a tuple; an empty text means none."""
+    return tuple(filter(None, (value,) if isinstance(value, str) else map(str, value)))
+
+
 def column_map(map: Any = None, **given: Any) -> ColumnMap:
     """From a mapping file and from names, which win over the file's. map: its path, or a dict"""
     content = {} if map is None else dict(map) if isinstance(map, Mapping) else read_map(Path(map))
@@ -79,8 +84,7 @@ def column_map(map: Any = None, **given: Any) -> ColumnMap:
         if name not in known:
             raise unknown_name("column of a table", name, known)
         if name in PATTERNS:
-            several = [value] if isinstance(value, str) else [str(item) for item in value]
-            content[name] = tuple(filter(None, several))  # an empty text means none
+            content[name] = as_names(value)
         elif name not in ("horizon", "discrete") and not isinstance(value, str):
             raise UsageError(f"{name}={value!r}; expected the name of one column")
     horizon, discrete = content.get("horizon"), content.get("discrete")
@@ -114,12 +118,11 @@ def write_map(record: Mapping[str, Any], path: Path) -> None:
 def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[str, Any]]:
     """The map with patterns replaced by the names of a table and gaps filled by guesses, and the guesses alone."""
     repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
-    chosen: dict[str, Any] = {}
+    result = wanted
     for role in PATTERNS:
         if (patterns := getattr(wanted, role)) is not None:
             found = [name for pattern in patterns for name in _matching(role, pattern, names)]
-            chosen[role] = tuple(dict.fromkeys(found))
-    result = replace(wanted, **chosen)
+            result = _with(result, role, tuple(dict.fromkeys(found)))
     for role in GUESSES:
         if name := getattr(wanted, role):
             _matching(role, name, names)
@@ -127,7 +130,7 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
     for role in (*GUESSES, *PATTERNS):
         if getattr(result, role) is None and (guess := _guess(role, names, result.used())):
             guesses[role] = guess
-            result = replace(result, **{role: guess})
+            result = _with(result, role, guess)
     if missing := [role for role in NEEDED if not getattr(result, role)]:
         flags = " ".join(f"--{role}" for role in missing)
         example = {"observations": "observations='obs_*'", "actions": "actions=['u1', 'u2']", "reward": "reward='r'"}
@@ -141,6 +144,10 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
     if both := set(result.observations or ()) & {*(result.actions or ()), result.reward or ""}:
         raise UsageError(f"{', '.join(sorted(both))} cannot be an observation and an action or reward at once")
     return result, guesses
+
+
+def _with(columns: ColumnMap, role: str, value: Any) -> ColumnMap:
+    return replace(columns, **{role: value})
 
 
 def _matching(role: str, pattern: str, names: Sequence[str]) -> list[str]:
