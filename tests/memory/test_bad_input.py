@@ -21,7 +21,7 @@ SETTINGS = {
     "NaN alpha": ({"alpha": float("nan")}, "alpha is nan"),
     "negative seed": ({"seed": -1}, "seed is -1; expected a non-negative integer"),
     "seed of a wrong type": ({"seed": "zero"}, "seed is 'zero'"),
-    "zero capacity": ({"capacity": 0}, "capacity is 0; expected a positive integer"),
+    "zero capacity": ({"capacity": 0}, "capacity is 0; expected a positive number"),
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rewind.arrays import Array, array_state, plain_state, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, warn
-from rewind.memory.batch import Batch, Plan, check_positive
+from rewind.memory.batch import Batch, Plan, check_positive, is_integer
 from rewind.memory.store import Store, check_fits, check_playable, growing_store, load_store
 from rewind.memory.stream import UniformStream
 
@@ -26,8 +26,8 @@ class Replay(ABC):
     order = "backward"  # of the rows of a sweep
 
     def __init__(self, seed: Any = None, capacity: int | None = None) -> None:
-        if capacity is not None:
-            check_positive(capacity=capacity)
+        if capacity is not None and not (is_integer(capacity) and capacity > 0):
+            raise UsageError(f"capacity is {capacity!r}; expected a positive number of rows, or None")
         self._stream = UniformStream(seed)
         self._capacity = capacity
         self._store: Store | None = None
