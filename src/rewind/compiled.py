@@ -16,17 +16,12 @@ from rewind.errors import warn
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _numba_wanted() -> bool:
-    if os.environ.get("REWIND_NUMBA", "1") == "0":
-        return False
+HAVE_NUMBA = os.environ.get("REWIND_NUMBA", "1") != "0"
+if HAVE_NUMBA:
     try:
-        import numba  # noqa: F401
+        import numba
     except ImportError:
-        return False
-    return True
-
-
-HAVE_NUMBA = _numba_wanted()
+        HAVE_NUMBA = False
 
 
 def _announce_first_compile() -> None:
@@ -66,8 +61,6 @@ def inlined(function: Function) -> Function:
 def _compile(function: Function, inline: Literal["never", "always"]) -> Function:
     if not HAVE_NUMBA:
         return function
-    import numba
-
     wrapped: Any = numba.njit(cache=True, nogil=True, error_model="numpy", inline=inline)(function)
     with suppress(AttributeError, OSError):  # by itself, Numba's cache is out of date only when this file has changed
         wrapped._cache._cache_file._source_stamp = (numba.__version__, "\0".join(_sources(function)))

@@ -5,7 +5,8 @@ import importlib
 import json
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -64,6 +65,19 @@ def naming(path: object, error: Exception) -> DataError:
     """The error of a file, with its name in front where the message does not have it."""
     message = one_line(error)
     return DataError(message if str(path) in message else f"{path}: {message}")
+
+
+@contextmanager
+def reading(path: object, failure: str) -> Iterator[None]:
+    """Errors name the file. Readers raise many kinds of errors for damaged bytes: they become "PATH {failure}: ..."."""
+    try:
+        yield
+    except DataError as error:
+        raise naming(path, error) from error
+    except (RewindError, Warning):  # where warnings are errors
+        raise
+    except Exception as error:
+        raise DataError(f"{path} {failure}: {one_line(error)}") from error
 
 
 def require(module: str, extra: str, distribution: str = LIBRARY) -> ModuleType:

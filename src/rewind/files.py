@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,16 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.errors import DataError, UsageError, one_line, require
+from rewind.errors import DataError, UsageError, reading, require
 
 FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a full disk, and of one's share of it
 SMALL = 1 << 26  # bytes of arrays that any file may declare
 MOST_GROWTH = 2000  # bytes of arrays per byte of a file; deflate reaches 1032
+
+
+def as_path(value: object) -> Path | None:
+    """The path that a text or a path means; None for anything else."""
+    return Path(value).expanduser() if isinstance(value, (str, os.PathLike)) else None
 
 
 @contextmanager
@@ -73,7 +78,7 @@ class Npz(Mapping[str, Array]):
     """The arrays of an `.npz` file, each read when it is asked for, without unpickling."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).expanduser()
         check_file(self.path)
         if not zipfile.is_zipfile(self.path):
             raise DataError(f"{self.path} is not a readable .npz file: not an archive, or cut off")
@@ -82,13 +87,8 @@ class Npz(Mapping[str, Array]):
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
-        try:
-            with np.load(self.path, allow_pickle=False) as archive:
-                yield archive
-        except DataError:
-            raise
-        except Exception as error:  # NumPy, zipfile and zlib raise many kinds of errors for damaged bytes
-            raise DataError(f"{self.path} is not a readable .npz file: {one_line(error)}") from error
+        with reading(self.path, "is not a readable .npz file"), np.load(self.path, allow_pickle=False) as archive:
+            yield archive
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._names:
@@ -141,6 +141,15 @@ def only_one(target: Path, busy: str = "") -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def arrays_digest(arrays: Iterable[tuple[str, Array]]) -> str:
+    """SHA-256 of arrays with their names, shapes and types, in this order."""
+    digest = hashlib.sha256()
+    for name, array in arrays:
+        digest.update(f"{name} {array.shape} {array.dtype.str}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 def file_digest(path: Path) -> str:

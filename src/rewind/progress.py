@@ -4,7 +4,7 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, TextIO, TypeVar
 
 from rewind.errors import printable
@@ -26,15 +26,10 @@ def _tqdm() -> Any:
         return None
 
 
-def progress(items: Iterable[Item], label: str, total: int | None = None) -> Iterable[Item]:
-    """Iterate over `items` with a progress bar.
-
-    total: the number of items, if `items` has no length
-    """
+def progress(items: Iterable[Item], label: str) -> Iterable[Item]:
+    """Iterate over `items` with a progress bar."""
     tqdm = _tqdm()
-    if tqdm is None:
-        return items
-    bar: Iterable[Item] = tqdm(items, desc=label, total=total, leave=False, dynamic_ncols=True)
+    bar: Iterable[Item] = items if tqdm is None else tqdm(items, desc=label, leave=False, dynamic_ncols=True)
     return bar
 
 
@@ -82,13 +77,10 @@ def bytes_bar(label: str) -> Iterator[Progress]:
     if tqdm is None:
         yield _tenths(label)
         return
-    with ExitStack() as stack:
-        bar: Any = None
+    # The delay: only when the first bytes arrive, as a failed request needs no bar.
+    with tqdm(desc=label, unit="B", unit_scale=True, unit_divisor=1024, delay=1e-9) as bar:
 
         def show(done: int, total: int | None) -> None:
-            nonlocal bar
-            if bar is None:  # only when the first bytes arrive: a failed request needs no bar
-                bar = stack.enter_context(tqdm(desc=label, unit="B", unit_scale=True, unit_divisor=1024))
             bar.total = total
             bar.update(done - bar.n)  # negative if a transfer restarts
 

@@ -11,7 +11,7 @@ and a script by `AGENTS.register("my_agent", MyAgent)`. This is the only module 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rewind.errors import UsageError, missing_extra, unknown_name
 
@@ -40,10 +40,9 @@ class Registry(Mapping[str, T], Generic[T]):
     def __getitem__(self, name: str) -> T:
         if name not in self._things:
             raise unknown_name(self.what, name, self._things)
-        thing = self._things[name]
-        if isinstance(thing, _Later):
-            thing = self._things[name] = self._import(thing.path)
-        found: T = thing
+        if isinstance(self._things[name], str):
+            self._things[name] = self._import(self._things[name])
+        found: T = self._things[name]
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -61,16 +60,17 @@ class Registry(Mapping[str, T], Generic[T]):
 
     @cached_property
     def _things(self) -> dict[str, Any]:
+        """Those that are not imported yet as "module:attribute"."""
         from importlib.metadata import entry_points  # slow to import
 
-        things = {name: _Later(own) if isinstance(own, str) else own for name, own in self._builtin.items()}
+        things: dict[str, Any] = dict(self._builtin)
         for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
             there = things.get(point.name)
             if point.name in self._builtin:
                 raise UsageError(f"{point.value} adds the {self.what} {point.name!r}, a name that Rewind uses itself")
-            if isinstance(there, _Later) and there.path != point.value:
-                raise UsageError(f"both {there.path} and {point.value} add the {self.what} {point.name!r}")
-            things[point.name] = _Later(point.value)
+            if there not in (None, point.value):
+                raise UsageError(f"both {there} and {point.value} add the {self.what} {point.name!r}")
+            things[point.name] = point.value
         return things
 
     def _import(self, path: str) -> Any:
@@ -80,12 +80,6 @@ class Registry(Mapping[str, T], Generic[T]):
             if self.extra is not None and isinstance(error, ModuleNotFoundError) and path in self._builtin.values():
                 raise missing_extra(str(error.name), self.extra) from error
             raise UsageError(f"the {self.what} {path} cannot be imported: {type(error).__name__}: {error}") from error
-
-
-class _Later(NamedTuple):
-    """What is not imported yet."""
-
-    path: str
 
 
 def import_attribute(path: str) -> Any:

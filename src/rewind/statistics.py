@@ -70,11 +70,6 @@ def improvement(ones: Sample, others: Sample) -> Any:
     return np.mean([((a > b) + 0.5 * (a == b)).mean(axis=(-2, -1)) for a, b in pairs], axis=0)
 
 
-def difference(ones: Sample, others: Sample) -> Any:
-    """The difference between the means over tasks."""
-    return mean(ones) - mean(others)
-
-
 def bootstrap(statistic: Callable[..., Any], *samples: Sample, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
     """A statistic of samples with its stratified bootstrap interval: runs are resampled within each task.
 
@@ -86,15 +81,13 @@ def bootstrap(statistic: Callable[..., Any], *samples: Sample, resamples: int = 
         return Estimate(value)
     generator = np.random.default_rng(seed)
     tasks = {id(task): task for sample in samples for task in sample}
-    redrawn = {key: _redrawn(task, resamples, generator) for key, task in tasks.items()}
+    redrawn = {
+        key: runs[generator.integers(len(runs), size=(resamples, len(runs)))]  # (resamples, runs), with replacement
+        for key, runs in tasks.items()
+    }
     drawn = [[redrawn[id(task)] for task in sample] for sample in samples]
     low, high = np.quantile(statistic(*drawn), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return Estimate(value, low, high)
-
-
-def _redrawn(runs: Array, resamples: int, generator: np.random.Generator) -> Array:
-    """(resamples, runs), drawn with replacement."""
-    return runs[generator.integers(len(runs), size=(resamples, len(runs)))]
 
 
 # Intervals of means

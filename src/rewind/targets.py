@@ -29,6 +29,7 @@ from rewind.arrays import array_state, plain_state, to_numpy
 from rewind.errors import UsageError, warn
 
 BOUNDS = ("low", "high")
+CARRIED = ("carry", "trajectories", "timesteps")
 SLACK = 0.05  # of the range of possible returns: a Q further outside has diverged
 
 
@@ -157,22 +158,19 @@ class WeightedTarget:
             continues = same & (host.timesteps == self._timesteps - 1) | (self.beta == 1.0)  # then nothing is carried
         wrong = ~(continues | host.fresh)
         if wrong.any():
-            raise UsageError(self._explain(host, int(np.argmax(wrong))))
+            slot = int(np.argmax(wrong))
+            before = "none (this is the first batch)"
+            if self._trajectories is not None:
+                before = f"trajectory {self._trajectories[slot]} step {self._timesteps[slot]}"
+            raise UsageError(
+                f"slot {slot} is at trajectory {host.trajectories[slot]} step {host.timesteps[slot]}, but its previous "
+                f"row was {before}: a batch was skipped, repeated or shuffled. "
+                "Call the target once for every batch, in order, of a memory that plays backward; "
+                "when you load the memory's state, load the target's too"
+            )
         self._unused = self._unused + 1 if host.fresh.all() else 0
         if self._unused == NEVER_CARRIED and self.beta < 1.0:
             warn("no row of the last batches continued a sweep: nothing is carried, and beta has no effect")
-
-    def _explain(self, host: Any, slot: int) -> str:
-        now = f"trajectory {host.trajectories[slot]} step {host.timesteps[slot]}"
-        if self._trajectories is None:
-            before = "none (this is the first batch)"
-        else:
-            before = f"trajectory {self._trajectories[slot]} step {self._timesteps[slot]}"
-        return (
-            f"slot {slot} is at {now}, but its previous row was {before}: a batch was skipped, repeated or shuffled. "
-            "Call the target once for every batch, in order, of a memory that plays backward; "
-            "when you load the memory's state, load the target's too"
-        )
 
     def reset(self) -> None:
         """Clear the carried targets; all rows of the next batch must be `fresh`."""
@@ -183,9 +181,7 @@ class WeightedTarget:
         state: dict[str, Any] = {"discount": self.discount, "beta": self.beta, "started": self._carry is not None}
         state |= {name: getattr(self, name) for name in BOUNDS if getattr(self, name) is not None}
         if self._carry is not None:
-            state["carry"] = to_numpy(self._carry)
-            state["trajectories"] = np.array(self._trajectories)
-            state["timesteps"] = np.array(self._timesteps)
+            state |= {name: to_numpy(getattr(self, f"_{name}")) for name in CARRIED}
         return plain_state(state)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -198,9 +194,8 @@ class WeightedTarget:
                 )
         self.reset()
         if state["started"]:
-            self._carry = np.array(state["carry"])  # converted to the loop's library at the next call
-            self._trajectories = np.array(state["trajectories"])
-            self._timesteps = np.array(state["timesteps"])
+            for name in CARRIED:  # the carry is converted to the loop's library at the next call
+                setattr(self, f"_{name}", np.array(state[name]))
 
 
 class LambdaWindow:

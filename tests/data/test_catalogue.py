@@ -18,7 +18,7 @@ from rewind.agents.settings import (
     paper_view,
 )
 from rewind.cli.data import DataGet, DataInfo, DataList
-from rewind.data.catalogue import catalogue, entry, known_entry, label, normalised_score
+from rewind.data.catalogue import catalogue, entry, known_entry, normalised_score
 from rewind.errors import UsageError
 from rewind.rebuilt.recipes import later_version, recipes
 
@@ -138,8 +138,8 @@ def test_every_number_of_a_table_is_a_field_of_its_agent():
 
 
 def test_suite_labels_are_the_papers():
-    assert label("hopper-medium-v2") == "dense"
-    assert {label(k.name) for s in ("antmaze", "adroit") for k in of_suite(s)} == {"sparse"}
+    assert entry("hopper-medium-v2").label == "dense"
+    assert {k.label for s in ("antmaze", "adroit") for k in of_suite(s)} == {"sparse"}
 
 
 @pytest.mark.skipif(not FACTS.exists(), reason="the founders' facts are not beside this checkout")

@@ -207,9 +207,9 @@ def test_lengths_must_be_positive_and_add_up():
 
 
 BAD_EPISODES = {
-    "no reward": ({"rewards": []}, "episode 1 has length 0"),
+    "no reward": ({"rewards": []}, "episode 1: no rewards; expected at least 1 step"),
     "counts": ({"actions": np.zeros((2, 1))}, "episode 1: 3 rewards, 2 actions and 3 observations"),
-    "no end": ({"terminated": None}, "episode 1 does not state how it ended"),
+    "no end": ({"terminated": None}, "episode 1: nothing states how it ended"),
     "early terminal": ({"terminated": np.array([0, 1, 0])}, "a terminal at step 1 of 3"),
     "another width": (
         {"observations": np.zeros((3, 5))},
@@ -225,6 +225,13 @@ def test_bad_episodes_are_refused_with_what_and_where(change, message):
     good = {"observations": np.zeros((3, 2)), "actions": np.zeros((3, 1)), "rewards": np.zeros(3), "terminated": True}
     with pytest.raises(DataError, match=message):
         from_episodes([good, {**good, **change}])
+
+
+def test_episodes_with_whole_numbers_and_others_keep_them_all():
+    episode = {"observations": np.zeros((3, 2)), "rewards": np.zeros(3), "terminated": True}
+    actions = [[1, 2, 3], [0.5, 1.5, 2.5], [4, 5, 6]]
+    data = from_episodes({**episode, "actions": np.array(given)} for given in actions)
+    assert data.actions.dtype == np.float32 and data.actions.tolist() == np.ravel(actions).tolist()
 
 
 def test_nothing_to_replay_is_an_error():

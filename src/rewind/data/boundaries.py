@@ -21,14 +21,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.flags import FLAGS, read_flags
-from rewind.data.parts import each_part, find_parts, named_parts
+from rewind.data.flags import FLAGS, read_flags, split_terminals
+from rewind.data.parts import each_part, find_parts, named_parts, shown
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, check_lengths, storage_array, storage_parts
 from rewind.errors import DataError, unknown_name, warn
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
 
-USED = ("observations", "actions", "rewards", "next_observations", "lengths", *FLAGS)
+USED = ("observations", "actions", "rewards", "next_observations", "lengths", "extras", *FLAGS)
 
 # Detection of jumps from the size of steps
 FEWEST_STEPS = 1_000  # with fewer steps, there are too few large ones to estimate the limit
@@ -71,40 +71,34 @@ def from_d4rl(
         notes["merged_fragments"] = _merge(log, ends)
     log.check_chain(ends)
     last = np.flatnonzero(ends)
-    lengths, terminated = np.diff(last, prepend=-1), log.terminals[last]
-    if log.timeouts is None and (text := doubt(lengths, terminated)):
-        notes["doubt"] = text
-        warn(f"{name or 'the data'}: {text}")
-    if unused := sorted(
-        str(key) for key in data if key not in (*USED, *extras) and str(key).partition("/")[0] not in USED
-    ):
+    if unused := sorted(str(key) for key in data if key not in extras and str(key).partition("/")[0] not in USED):
         notes["not_used"] = unused
-    finals = each_part(lambda part: part[last], log.observations)
-    if log.successors is not None:
-        finals = each_part(lambda part: _take(part, last), log.successors)
-    return Trajectories(
-        observations=log.observations,
-        actions=log.actions,
-        rewards=log.rewards,
-        lengths=lengths,
-        terminated=terminated,
-        final_observations=finals,
-        final_known=np.full(len(last), log.successors is not None),
+    known = log.successors is not None
+    trajectories = Trajectories(
+        **log.columns,
+        lengths=np.diff(last, prepend=-1),
+        **split_terminals(log.terminals, last),
+        final_observations=each_part(lambda part: _take(part, last), log.successors if known else log.observations),
+        final_known=np.full(len(last), known),
         name=name,
         notes=notes,
-        inner_terminals=log.terminals & ~ends,
         extras=extra_columns(data, extras),
     )
+    if log.timeouts is None:
+        note_doubt(trajectories, name or "the data")
+    return trajectories
 
 
-def doubt(lengths: Array, terminated: Array) -> str | None:
-    """Why terminals look like time-outs, for data that has no time-outs; None if they do not."""
-    if len(lengths) < 2 or lengths[0] < 2 or not terminated.all() or (lengths != lengths[0]).any():
-        return None
-    return (
+def note_doubt(data: Trajectories, name: object) -> None:
+    """Note, and warn, that terminals look like time-outs, for data that has no time-outs."""
+    lengths = data.lengths
+    if len(lengths) < 2 or lengths[0] < 2 or not data.terminated.all() or (lengths != lengths[0]).any():
+        return
+    data.notes["doubt"] = (
         f"all {len(lengths):,} trajectories end with a terminal at step {lengths[0]:,}, and nothing says time-out; if "
         "this is a time limit, mark them as timeouts (for a table: horizon), or the critic learns that nothing follows"
     )
+    warn(f"{name}: {data.notes['doubt']}")
 
 
 def extra_columns(data: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -118,14 +112,14 @@ class _Log:
     """The checked columns. Successors may be a column of an open file: they are read in chunks."""
 
     def __init__(self, data: Mapping[str, Any], by_lengths: bool) -> None:
-        flat = required(data, ("observations", "actions", "rewards"))
-        self.observations, self.actions, self.rewards = flat["observations"], flat["actions"], flat["rewards"]
-        rows = len(self.rewards)
+        self.columns = required(data, ("observations", "actions", "rewards"))
+        self.observations, rows = self.columns["observations"], len(self.columns["rewards"])
         self.last = np.cumsum(check_lengths(data["lengths"], rows)) - 1 if by_lengths else None
         terminals, self.timeouts = read_flags({name: data[name] for name in FLAGS if name in data}, rows, self.last)
         if terminals is None and (self.timeouts is not None or not by_lengths):
             raise missing_columns(["terminals"], data)
         self.terminals: Array = np.zeros(rows, bool) if terminals is None else terminals
+        self.flagged = self.terminals if self.timeouts is None else self.terminals | self.timeouts
         self.successors: Any = find_parts(data, "next_observations")
         self.chained: Array | None = None  # (rows,) is the next row's observation this row's successor
         if self.successors is not None:
@@ -133,12 +127,9 @@ class _Log:
                 self.successors = storage_parts("next_observations", self.successors)
             observations, successors = (named_parts("", of) for of in (self.observations, self.successors))
             if list(observations) != list(successors):
-                raise DataError(f"next_observations has {_keys(successors)}; expected {_keys(observations)}")
+                found, expected = shown(self.successors), shown(self.observations)
+                raise DataError(f"next_observations are {found}; expected {expected}, like the observations")
             self.chained = np.logical_and.reduce([follows(observations[key], successors[key]) for key in observations])
-
-    @property
-    def flagged(self) -> Array:
-        return self.terminals if self.timeouts is None else self.terminals | self.timeouts
 
     @cached_property
     def breaks(self) -> Array:
@@ -157,12 +148,11 @@ class _Log:
             check_finite(name, part, lengths)  # NaN equals nothing, so it breaks the chain
         broken = ~self.chained & ~ends
         row = int(np.argmax(broken))
-        ended, hint = "flag ends", ". To end trajectories at such breaks too: boundaries='flags+jump'"
-        if self.last is not None:
-            ended, hint = "length ends", ""
+        hint = ". To end trajectories at such breaks too: boundaries='flags+jump'" if self.last is None else ""
         raise DataError(
-            f"next_observations at row {row} is not the observation of row {row + 1}, though no {ended} a trajectory "
-            f"there ({int(broken.sum()):,} such rows){hint}"
+            f"next_observations at row {row} is not the observation of row {row + 1}, though no "
+            f"{'flag' if self.last is None else 'length'} ends a trajectory there "
+            f"({int(broken.sum()):,} such rows){hint}"
         )
 
 
@@ -170,7 +160,7 @@ def _ends(log: _Log, boundaries: Boundaries) -> tuple[Array, dict[str, Any]]:
     """(rows,) where trajectories end, and notes on how that was found."""
     notes: dict[str, Any] = {"boundaries": boundaries}
     if log.last is not None:
-        ends = np.zeros(len(log.rewards), bool)
+        ends = np.zeros(len(log.terminals), bool)
         ends[log.last] = True
         notes["boundaries"] = "lengths"
         if log.timeouts is not None and (inside := log.timeouts & ~ends).any():
@@ -184,7 +174,7 @@ def _ends(log: _Log, boundaries: Boundaries) -> tuple[Array, dict[str, Any]]:
         notes["jumps"] = int(np.count_nonzero((ends & ~log.flagged)[:-1]))
         notes["jumps_found_by"] = "step size" if log.chained is None else "next_observations"
     elif log.timeouts is not None:
-        ends = log.flagged
+        ends = log.flagged.copy()
     elif log.chained is not None:
         ends = log.terminals | ~log.chained
         notes["boundaries"] = "terminals and breaks in next_observations"
@@ -204,22 +194,16 @@ def _merge(log: _Log, ends: Array) -> int:
     A one-step success after a reset stays a separate trajectory; the successes that follow join it.
     """
     last = np.flatnonzero(ends)
-    alone = last[(np.diff(last, prepend=-1) == 1) & log.terminals[last]]
-    before = alone[alone > 0] - 1
+    before = last[(np.diff(last, prepend=-1) == 1) & log.terminals[last] & (last > 0)] - 1
     before = before[~log.breaks[before]]
     ends[before] = False
     return len(before)
 
 
-def _keys(parts: Mapping[str, Any]) -> str:
-    return "no keys" if list(parts) == [""] else f"the keys {', '.join(key[1:] for key in parts)}"
-
-
 def required(data: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     """These columns, which must have the same number of rows."""
     columns = {key: find_parts(data, key) for key in keys}
-    missing = [key for key, value in columns.items() if value is None]
-    if missing:
+    if missing := [key for key, value in columns.items() if value is None]:
         raise missing_columns(missing, data)
     flat = {key: (storage_parts if key == "observations" else storage_array)(key, columns[key]) for key in keys}
     rows = len(flat["rewards"])
@@ -260,7 +244,7 @@ def follows(observations: Array, successors: Any) -> Array:
 
 
 def _take(successors: Any, rows: Array) -> Array:
-    """The successors at these ascending rows; chunks of a file are read far faster than single rows."""
+    """What stands at these ascending rows; chunks of a file are read far faster than single rows."""
     parts = []
     for begin in range(0, len(successors), CHUNK_ROWS):
         chosen = rows[np.searchsorted(rows, begin) : np.searchsorted(rows, begin + CHUNK_ROWS)]

@@ -73,15 +73,9 @@ def catalogue() -> Mapping[str, Entry]:
 
 def entry(name: str) -> Entry:
     """The catalogue's entry of that name, or an error with the nearest names."""
-    try:
-        return catalogue()[name]
-    except KeyError:
-        raise unknown_name("data set", name, catalogue(), where="known: rewind data list") from None
-
-
-def label(name: str) -> Label:
-    """Whether the paper calls that data set's rewards sparse or dense."""
-    return entry(name).label
+    if name not in catalogue():
+        raise unknown_name("data set", name, catalogue(), where="known: rewind data list")
+    return catalogue()[name]
 
 
 def known_entry(name: str | None) -> Entry | None:

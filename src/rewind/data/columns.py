@@ -1,5 +1,6 @@
 """Which column of a table is what: named by the user, read from a small TOML file, or guessed from usual names."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,10 +61,9 @@ class ColumnMap:
 
     def used(self) -> list[str]:
         """The names of all columns, each once."""
-        single = (self.episode, self.time, self.reward, self.terminal, self.truncated)
-        several = (self.observations, self.actions, self.next_observations)
-        names = [*(name for name in single if name), *(name for part in several for name in part or ())]
-        return list(dict.fromkeys(names))
+        single = [getattr(self, role) or "" for role in GUESSES]
+        several = [name for role in PATTERNS for name in getattr(self, role) or ()]
+        return list(dict.fromkeys(filter(None, single + several)))
 
     def record(self) -> dict[str, Any]:
         """The columns that there are, as plain values."""
@@ -112,18 +112,11 @@ def write_map(record: Mapping[str, Any], path: Path) -> None:
     """Write a mapping file. record: of a `ColumnMap`"""
     lines = ["# Which column of the table is what; empty: there is none. rewind train --map takes this file."]
     empty: dict[str, Any] = dict.fromkeys(GUESSES, "") | {role: [] for role in PATTERNS}
-    lines += [f"{name} = {_toml(value)}" for name, value in {**empty, **record}.items()]
+    # TOML writes texts, lists, whole numbers and booleans as JSON does, but wants one more character escaped.
+    values = {name: json.dumps(value, ensure_ascii=False) for name, value in {**empty, **record}.items()}
+    lines += [f"{name} = {value}".replace("\x7f", r"\u007f") for name, value in values.items()]
     with whole_file(path) as temporary:
         temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, (bool, int)):
-        return str(value).lower()
-    escaped = "".join(rf"\u{ord(char):04x}" if ord(char) < 32 or char in '"\\\x7f' else char for char in str(value))
-    return f'"{escaped}"'
 
 
 def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[str, Any]]:

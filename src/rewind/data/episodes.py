@@ -6,13 +6,18 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.flags import FLAGS, flag_array, read_flags, single_flag
-from rewind.data.parts import each_part, named_parts, same_values
+from rewind.data.flags import FLAGS, read_flags, row_flags, single_flag
+from rewind.data.parts import each_part, find_parts, named_parts, same_values
 from rewind.data.trajectories import Trajectories, storage_array, storage_parts
 from rewind.errors import DataError, UsageError
 
+PER_STEP = ("observations", "actions", "rewards", "inner_terminals", "extras")
+PER_EPISODE = ("lengths", "terminated", "final_observations", "final_known")
 
-def from_episodes(episodes: Iterable[Any], name: str | None = None, *, extras: Sequence[str] = ()) -> Trajectories:
+
+def from_episodes(
+    episodes: Iterable[Any], name: str | None = None, *, extras: Sequence[str] = (), rows: int | None = None
+) -> Trajectories:
     """Trajectories from episodes: mappings, or objects with attributes such as Minari's.
 
     An episode of length L has L `actions` and `rewards`, L `observations` or L + 1 (with the state after the last
@@ -21,29 +26,54 @@ def from_episodes(episodes: Iterable[Any], name: str | None = None, *, extras: S
     Observations may be dicts of arrays.
 
     extras: further columns to keep, one entry per step; those in a dict `extras` of the episode are kept anyway
+    rows: how many steps all episodes have, where that is known: each is then held only until the next one comes
     """
-    parts, keys = [], set()
-    for index, episode in enumerate(episodes):
-        parts.append(_episode(index, episode, extras))
-        keys |= set(episode) if isinstance(episode, Mapping) else set()
-    if not parts:
-        raise DataError("the data is empty: expected at least one episode")
+    used, unused = {*PER_STEP, "next_observations", *extras, *FLAGS}, set[Any]()
+
+    def checked() -> Iterator[dict[str, Any]]:
+        for index, episode in enumerate(episodes):
+            unused.update(set(episode) - used if isinstance(episode, Mapping) else ())
+            try:
+                yield _episode(episode, extras)
+            except DataError as error:
+                raise DataError(f"episode {index}: {error}") from error
+
+    parts: Iterable[dict[str, Any]] = checked()
+    if rows is None:
+        parts = list(parts)
+        rows = sum(part["lengths"] for part in parts)
+    data = Trajectories(**_joined(parts, rows), name=name, notes={"boundaries": "episodes"})
+    if unused:
+        data.notes["not_used"] = sorted(map(str, unused))
+    return data
+
+
+def _joined(parts: Iterable[dict[str, Any]], rows: int) -> dict[str, Any]:
+    """The fields of `Trajectories`, filled episode by episode: there is no second copy of the data."""
+    columns: dict[str, Array] = {}
+    ends: list[list[Any]] = []
+    first: dict[str, Any] = {}
+    begin = 0
     for index, part in enumerate(parts):
-        for key in ("observations", "actions", "extras"):
-            new, first = (_shapes(part[key]) for part in (part, parts[0]))
-            if new != first:
-                raise DataError(f"episode {index}: {key} have shape {new}, but those of episode 0 {first}")
-    per_step = ("observations", "actions", "rewards", "inner_terminals", "extras")
-    per_episode = ("lengths", "terminated", "final_observations", "final_known")
-    notes: dict[str, Any] = {"boundaries": "episodes"}
-    if unused := sorted(map(str, keys - {*per_step, "next_observations", *extras, *FLAGS})):
-        notes["not_used"] = unused
-    return Trajectories(
-        **{key: each_part(lambda *pieces: np.concatenate(pieces), *(part[key] for part in parts)) for key in per_step},
-        **{key: each_part(lambda *pieces: np.stack(pieces), *(part[key] for part in parts)) for key in per_episode},
-        name=name,
-        notes=notes,
-    )
+        first = first or {key: _shapes(part[key]) for key in ("observations", "actions", "extras")}
+        for key, shape in first.items():
+            if (new := _shapes(part[key])) != shape:
+                raise DataError(f"episode {index}: {key} have shape {new}, but those of episode 0 {shape}")
+        for key in PER_STEP:
+            for column, piece in named_parts(key, part[key]).items():
+                if column not in columns:
+                    columns[column] = np.empty((rows, *piece.shape[1:]), piece.dtype)
+                elif (common := np.result_type(columns[column], piece)) != columns[column].dtype:
+                    columns[column] = columns[column].astype(common)
+                columns[column][begin : begin + len(piece)] = piece
+        ends.append([part[key] for key in PER_EPISODE])
+        begin += part["lengths"]
+    if not ends:
+        raise DataError("the data is empty: expected at least one episode")
+    fields = {key: find_parts(columns, key) for key in PER_STEP}
+    for key, values in zip(PER_EPISODE, zip(*ends, strict=True), strict=True):
+        fields[key] = each_part(lambda *values: np.stack(values), *values)
+    return {**fields, "extras": fields["extras"] or {}}
 
 
 def _shapes(value: Any) -> Any:
@@ -63,95 +93,75 @@ def is_episode(value: Any) -> bool:
     return np.ndim(rewards) == 1 and len(observations) == len(rewards) + 1
 
 
-def _field(episode: Any, *names: str) -> Any:
-    for name in names:
-        value = episode.get(name) if isinstance(episode, Mapping) else getattr(episode, name, None)
-        if value is not None:
-            return value
-    return None
+def _field(episode: Any, name: str) -> Any:
+    return episode.get(name) if isinstance(episode, Mapping) else getattr(episode, name, None)
 
 
-def _episode(index: int, episode: Any, extras: Sequence[str]) -> dict[str, Any]:
-    where = f"episode {index}"
+def _episode(episode: Any, extras: Sequence[str]) -> dict[str, Any]:
     fields = {key: _field(episode, key) for key in ("observations", "actions", "rewards")}
-    missing = [key for key, value in fields.items() if value is None]
-    if missing:
-        raise DataError(f"{where}: missing {', '.join(missing)}")
-    observations = storage_parts(f"{where}: observations", fields["observations"])
-    actions = storage_array(f"{where}: actions", fields["actions"])
-    rewards = storage_array(f"{where}: rewards", fields["rewards"], always_float=True)
+    if missing := [key for key, value in fields.items() if value is None]:
+        raise DataError(f"missing {', '.join(missing)}")
+    observations = storage_parts("observations", fields["observations"])
+    actions = storage_array("actions", fields["actions"])
+    rewards = storage_array("rewards", fields["rewards"], always_float=True)
     length = len(rewards)
     if length == 0:
-        raise DataError(f"{where} has length 0; expected at least 1 step")
+        raise DataError("no rewards; expected at least 1 step")
     counts = {len(part) for part in named_parts("", observations).values()}
     if len(actions) != length or len(counts) > 1 or not counts <= {length, length + 1}:
         counted = " or ".join(map(str, sorted(counts)))
         raise DataError(
-            f"{where}: {length} rewards, {len(actions)} actions and {counted} observations; "
+            f"{length} rewards, {len(actions)} actions and {counted} observations; "
             f"expected {length} actions and {length} or {length + 1} observations"
         )
-    successors = _field(episode, "next_observations")
-    final, known = each_part(lambda part: part[-1], observations), counts == {length + 1}
-    if successors is not None:
-        successors = _successors(where, successors, observations, length)
-        final, known = each_part(lambda part: part[-1], successors), True
+    inner = row_flags({"inner_terminals": _field(episode, "inner_terminals")}, ["inner_terminals"], length)
+    final, known = observations, counts == {length + 1}
+    if (successors := _field(episode, "next_observations")) is not None:
+        final, known = _successors(successors, observations, length), True
     return {
         "observations": each_part(lambda part: part[:length], observations),
         "actions": actions,
         "rewards": rewards,
         "lengths": length,
-        "terminated": _terminated(where, episode, length),
-        "inner_terminals": _inner(where, episode, length),
-        "final_observations": final,
+        "terminated": _terminated(episode, length),
+        "inner_terminals": np.zeros(length, bool) if inner is None else inner,
+        "final_observations": each_part(lambda part: part[-1].copy(), final),  # which does not keep the others
         "final_known": known,
-        "extras": _extras(where, episode, extras, length),
+        "extras": _extras(episode, extras, length),
     }
 
 
-def _successors(where: str, value: Any, observations: Any, length: int) -> Any:
-    successors = storage_parts(f"{where}: next_observations", value)
+def _successors(value: Any, observations: Any, length: int) -> Any:
+    successors = storage_parts("next_observations", value)
     lengths = {len(part) for part in named_parts("", successors).values()}
     if lengths != {length} or _shapes(successors) != _shapes(observations):
         expected = each_part(lambda part: (length, *part.shape[1:]), observations)
-        raise DataError(f"{where}: next_observations has shape {each_part(np.shape, successors)}; expected {expected}")
-    before, following = (
-        each_part(lambda part, rows=rows: part[rows], value)
-        for value, rows in ((successors, slice(-1)), (observations, slice(1, length)))
-    )
+        raise DataError(f"next_observations has shape {each_part(np.shape, successors)}; expected {expected}")
+    before = each_part(lambda part: part[:-1], successors)
+    following = each_part(lambda part: part[1:length], observations)
     if not same_values(before, following):
-        raise DataError(f"{where}: next_observations are not the following observations; split it there")
+        raise DataError("next_observations are not the following observations; split it there")
     return successors
 
 
-def _extras(where: str, episode: Any, names: Sequence[str], length: int) -> dict[str, Array]:
+def _extras(episode: Any, names: Sequence[str], length: int) -> dict[str, Array]:
     columns = dict(_field(episode, "extras") or {}) | {name: _field(episode, name) for name in names}
     for name, value in columns.items():
         if value is None:
-            raise DataError(f"{where}: missing {name}, which extras asks for")
-        columns[name] = storage_array(f"{where}: {name}", value)
+            raise DataError(f"missing {name}, which extras asks for")
+        columns[name] = storage_array(name, value)
         if len(columns[name]) != length:
-            raise DataError(f"{where}: {name} has {len(columns[name])} entries; expected {length}, one per step")
+            raise DataError(f"{name} has {len(columns[name])} entries; expected {length}, one per step")
     return columns
 
 
-def _inner(where: str, episode: Any, length: int) -> Array:
-    value = _field(episode, "inner_terminals")
-    flags = np.zeros(length, dtype=bool) if value is None else flag_array(f"{where}: inner_terminals", value)
-    if flags.shape != (length,):
-        raise DataError(f"{where}: inner_terminals has shape {flags.shape}; expected ({length},)")
-    return flags
-
-
-def _terminated(where: str, episode: Any, length: int) -> bool:
-    try:
-        flags, _ = read_flags({name: _field(episode, name) for name in FLAGS}, length, np.array([length - 1]))
-    except DataError as error:
-        raise DataError(f"{where}: {error}") from error
+def _terminated(episode: Any, length: int) -> bool:
+    flags, _ = read_flags({name: _field(episode, name) for name in FLAGS}, length, np.array([length - 1]))
     if flags is None:
-        raise DataError(f"{where} does not state how it ended; add 'terminated' (True: terminal, False: time-out)")
+        raise DataError("nothing states how it ended; add 'terminated' (True: terminal, False: time-out)")
     if flags[:-1].any():
         step = int(np.argmax(flags))
-        raise DataError(f"{where}: a terminal at step {step} of {length}; expected one at the last step only")
+        raise DataError(f"a terminal at step {step} of {length}; expected one at the last step only")
     return bool(flags[-1])
 
 
@@ -212,6 +222,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict[str, Any]]:
     open_episode: OpenEpisode | None = None
+    ended = False
     for index, step in enumerate(steps):
         try:
             observation, action, reward, successor, terminated, truncated = step
@@ -220,14 +231,12 @@ def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict
                 f"step {index} is not (observation, action, reward, next observation, terminated, truncated)"
             ) from None
         observation, successor = flatten(observation, keys, single=True), flatten(successor, keys, single=True)
-        if open_episode is not None and not _same(open_episode.observations[-1], observation):
+        if open_episode is not None and (ended or not _same(open_episode.observations[-1], observation)):
             yield open_episode.episode()
             open_episode = None
         open_episode = open_episode or OpenEpisode(observation)
         open_episode.add(action, reward, successor, terminated)
-        if open_episode.terminated or single_flag("truncated", truncated):
-            yield open_episode.episode()
-            open_episode = None
+        ended = open_episode.terminated or single_flag("truncated", truncated)
     if open_episode is not None:
         yield open_episode.episode()
 

@@ -1,6 +1,6 @@
 """Flags that say how trajectories end: checked, under one set of names in every reader."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -42,7 +42,7 @@ def read_flags(data: Mapping[str, Any], rows: int, last: Array | None = None) ->
 
     last: the last row of each trajectory, where flags may be one per trajectory
     """
-    terminals, timeouts, dones = (_flags(data, names, rows, last) for names in (TERMINALS, TIMEOUTS, ("dones",)))
+    terminals, timeouts, dones = (row_flags(data, names, rows, last) for names in (TERMINALS, TIMEOUTS, ("dones",)))
     if dones is None:
         return terminals, timeouts
     if terminals is not None:
@@ -59,8 +59,15 @@ def read_flags(data: Mapping[str, Any], rows: int, last: Array | None = None) ->
     return terminals, timeouts
 
 
-def _flags(data: Mapping[str, Any], names: tuple[str, ...], rows: int, last: Array | None) -> Array | None:
-    """The flags under one of these names; under two of them only if they are equal."""
+def split_terminals(terminals: Array, last: Array | slice) -> dict[str, Any]:
+    """Terminals per row as fields of `Trajectories`: those of the last rows, and those before them."""
+    inner = terminals.copy()
+    inner[last] = False
+    return {"terminated": terminals[last], "inner_terminals": inner}
+
+
+def row_flags(data: Mapping[str, Any], names: Sequence[str], rows: int, last: Array | None = None) -> Array | None:
+    """(rows,) the flags under one of these names; under two of them only if they are equal."""
     columns = {name: flag_array(name, value) for name in names if (value := data.get(name)) is not None}
     for name, column in columns.items():
         if last is not None and (column.shape or (1,)) == last.shape:

@@ -17,10 +17,10 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
-from rewind.data.flags import FLAGS, flag_array
+from rewind.data.flags import FLAGS, flag_array, split_terminals
 from rewind.data.header import header_text, read_header, verified
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_lengths
-from rewind.errors import DataError, naming, one_line, require
+from rewind.errors import DataError, reading, require
 from rewind.files import check_file, whole_file
 
 COLUMNS = ("observations", "actions", "rewards", "terminals")
@@ -58,38 +58,32 @@ def load_hdf5(
     check_file(path)
     h5py = require("h5py", "hdf5")
     own = boundaries is None and merge_fragments is None
-    try:
-        with h5py.File(path, "r") as file:
-            sources = _sources(file, (*COLUMNS[:3], *FLAGS, "lengths", "next_observations", *extras))
-            if missing := [key for key in (*COLUMNS[:3], *extras) if key not in sources]:
-                raise missing_columns(missing, file)
-            _check_rows(sources)
-            successors = sources.pop("next_observations", None)
-            group = file[GROUP] if own and _has(file, GROUP) else None
-            extra = {} if group is None else _sources(group, (*PARTS, "header"))
-            check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
-            placed = ("observations", "actions", *extras)
-            columns = {key: (column if key in placed else _column)(source) for key, source in sources.items()}
-            if group is not None:
-                parts = {key: _column(source) for key, source in extra.items()}
-                if "header" not in parts and "header" not in group.attrs:
-                    raise missing_columns([f"{GROUP}/header"], parts)
-                header = parts["header"].tobytes().decode() if "header" in parts else _old_header(path)
-                return _as_written(columns, parts, header, extras)
-            if successors is not None:
-                check_file(path, _allocated(successors))
-                columns["next_observations"] = successors
-            rule: dict[str, Any] = {"boundaries": boundaries, "merge_fragments": bool(merge_fragments)}
-            data = from_d4rl(columns, name or path.stem, extras=extras, **rule)
-            if unused := sorted(set(file) - {*sources, *columns, GROUP}):
-                data.notes["not_used"] = unused
-            return data
-    except DataError as error:
-        raise naming(path, error) from error
-    except Exception as error:  # h5py raises many kinds of errors for damaged bytes
-        raise DataError(
-            f"{path} is not a readable HDF5 file (cut, damaged, or another format): {one_line(error)}"
-        ) from error
+    failure = "is not a readable HDF5 file (cut, damaged, or another format)"
+    with reading(path, failure), h5py.File(path, "r") as file:
+        sources = _sources(file, (*COLUMNS[:3], *FLAGS, "lengths", "next_observations", *extras))
+        if missing := [key for key in (*COLUMNS[:3], *extras) if key not in sources]:
+            raise missing_columns(missing, file)
+        _check_rows(sources)
+        successors = sources.pop("next_observations", None)
+        group = file[GROUP] if own and _has(file, GROUP) else None
+        extra = {} if group is None else _sources(group, (*PARTS, "header"))
+        check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
+        placed = ("observations", "actions", *extras)
+        columns = {key: (column if key in placed else _column)(source) for key, source in sources.items()}
+        if group is not None:
+            parts = {key: _column(source) for key, source in extra.items()}
+            if "header" not in parts and "header" not in group.attrs:
+                raise missing_columns([f"{GROUP}/header"], parts)
+            header = parts["header"].tobytes().decode() if "header" in parts else _old_header(path)
+            return _as_written(columns, parts, header, extras)
+        if successors is not None:
+            check_file(path, _allocated(successors))
+            columns["next_observations"] = successors
+        rule: dict[str, Any] = {"boundaries": boundaries, "merge_fragments": bool(merge_fragments)}
+        data = from_d4rl(columns, name or path.stem, extras=extras, **rule)
+        if unused := sorted(set(file) - {*sources, *columns, GROUP}):
+            data.notes["not_used"] = unused
+        return data
 
 
 def _has(group: Any, key: str) -> bool:
@@ -177,12 +171,9 @@ def _as_written(columns: dict[str, Array], parts: dict[str, Array], text: str, e
     if "terminals" not in columns:
         raise missing_columns(["terminals"], columns)
     lengths = check_lengths(parts["lengths"], len(columns["rewards"]))
-    last = np.cumsum(lengths) - 1
-    terminals = flag_array("terminals", columns["terminals"])
-    terminated = terminals[last]
-    terminals[last] = False
     flat: dict[str, Any] = {key: columns[key] for key in COLUMNS[:3]} | {key: parts[key] for key in PARTS}
-    flat |= {"terminated": terminated, "inner_terminals": terminals, "extras": {name: columns[name] for name in extras}}
+    flat |= split_terminals(flag_array("terminals", columns["terminals"]), np.cumsum(lengths) - 1)
+    flat["extras"] = {name: columns[name] for name in extras}
     return verified(Trajectories(**flat, **read_header(text, None)))
 
 

@@ -23,15 +23,16 @@ from rewind.data.columns import ColumnMap
 from rewind.data.table_files import TableFiles
 from rewind.data.tables import read_rows, to_trajectories
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, RewindError, naming, one_line, require
-from rewind.files import read_json, read_lines
+from rewind.errors import DataError, reading, require
+from rewind.files import as_path, read_json, read_lines
 
 STATE, VIDEOS = "observation.state", ("video", "image")
 
 
 def is_lerobot(dataset: Any) -> bool:
     """Whether this is the path of a folder with LeRobot's meta/info.json."""
-    return isinstance(dataset, (str, os.PathLike)) and (Path(dataset).expanduser() / "meta/info.json").is_file()
+    path = as_path(dataset)
+    return path is not None and (path / "meta/info.json").is_file()
 
 
 def load_lerobot(
@@ -47,23 +48,17 @@ def load_lerobot(
     horizon: a next.done at this step is a time-out, as for tables
     """
     folder = Path(folder).expanduser()
-    try:
+    with reading(folder, "is not in LeRobot's layout"):
         return _read(folder, tuple(keys or (STATE,)), reward, horizon)
-    except DataError as error:
-        raise naming(folder, error) from error
-    except RewindError:
-        raise
-    except Exception as error:  # whatever JSON and pyarrow give for damaged bytes
-        raise DataError(f"{folder} is not in LeRobot's layout: {one_line(error)}") from error
 
 
 def _read(folder: Path, keys: tuple[str, ...], reward: str, horizon: int | None) -> Trajectories:
     info = read_json(folder / "meta/info.json")
     kinds = {name: feature.get("dtype") for name, feature in info["features"].items()}
     if videos := [key for key in keys if kinds.get(key) in VIDEOS]:
-        raise DataError(
-            f"{videos[0]} is a {kinds[videos[0]]}: videos and images are not read; choose among: {_low(kinds)}"
-        )
+        others = [name for name, kind in kinds.items() if name.startswith("observation") and kind not in VIDEOS]
+        what = f"{videos[0]} is a {kinds[videos[0]]}: videos and images are not read"
+        raise DataError(f"{what}; choose among: {', '.join(others)}")
     paths = sorted((folder / "data").glob("chunk-*/*.parquet"))
     if not paths:
         raise DataError(f"{folder / 'data'} has no chunk-*/*.parquet: the folder is not complete")
@@ -71,10 +66,9 @@ def _read(folder: Path, keys: tuple[str, ...], reward: str, horizon: int | None)
     needed = {"observations": keys, "the action": ("action",), "episodes": ("episode_index", "frame_index")}
     for what, names in (*needed.items(), ("rewards", (reward,))):
         if missing := [name for name in names if name not in files.names]:
-            hint = (
-                "" if what != "rewards" else "; reward= names another column, and without rewards nothing can be ranked"
-            )
-            raise DataError(f"no column {missing[0]} for {what}; the data has: {', '.join(files.names)}{hint}")
+            hint = "; reward= names another column, and without rewards nothing can be ranked"
+            has = f"the data has: {', '.join(files.names)}{hint if what == 'rewards' else ''}"
+            raise DataError(f"no column {missing[0]} for {what}; {has}")
     columns = ColumnMap(
         episode="episode_index",
         time="frame_index",
@@ -98,30 +92,21 @@ def _read(folder: Path, keys: tuple[str, ...], reward: str, horizon: int | None)
     return data
 
 
-def _low(kinds: dict[str, Any]) -> str:
-    return ", ".join(name for name, kind in kinds.items() if name.startswith("observation") and kind not in VIDEOS)
-
-
 def _lengths(folder: Path) -> dict[int, int]:
     """The length of each episode, as the table of episodes says."""
     lines = folder / "meta/episodes.jsonl"
     if lines.is_file():
-        try:
+        with reading(lines, "is damaged (invalid JSON)"):
             rows = [json.loads(line) for line in read_lines(lines) if line.strip()]
-        except ValueError as error:
-            raise DataError(f"{lines} is damaged (invalid JSON): {one_line(error)}") from error
         return {int(row["episode_index"]): int(row["length"]) for row in rows}
     paths = sorted((folder / "meta/episodes").glob("chunk-*/*.parquet"))
     if not paths:
         raise DataError(f"{folder / 'meta'} has neither episodes.jsonl nor episodes/chunk-*/*.parquet")
     lengths: dict[int, int] = {}
-    arrow = require("pyarrow", "table")
     for path in paths:
-        try:
+        with reading(path, "is not a readable table of episodes"):
             table = require("pyarrow.parquet", "table").read_table(path, columns=["episode_index", "length"])
             lengths |= dict(zip(*(table[name].to_pylist() for name in ("episode_index", "length")), strict=True))
-        except (arrow.ArrowException, OSError, KeyError) as error:
-            raise DataError(f"{path} is not a readable table of episodes: {one_line(error)}") from error
     return lengths
 
 

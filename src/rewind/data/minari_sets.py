@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from rewind.arrays import Array
-from rewind.data.episodes import check_keys, flatten
-from rewind.data.flags import flag_array
+from rewind.data.episodes import check_keys, flatten, from_episodes
+from rewind.data.flags import flag_array, split_terminals
 from rewind.data.hdf5 import check_inside
-from rewind.data.parts import each_part, find_parts, named_parts
-from rewind.data.trajectories import Trajectories, storage_array, storage_parts
-from rewind.errors import DataError, RewindError, UsageError, naming, one_line, require, warn
+from rewind.data.parts import each_part
+from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError, UsageError, reading, require, warn
 from rewind.files import check_file
 
 
@@ -25,21 +24,13 @@ def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | Non
     dataset: a `MinariDataset`, or the id or the folder of one on this machine
     keys: for dict observations, the keys to concatenate, in this order; by default they stay dicts
     """
-    place = getattr(dataset, "id", dataset)
-    try:
+    with reading(getattr(dataset, "id", dataset), "cannot be read as a Minari data set"):
         source = _open(dataset)
         spaces = getattr(source.observation_space, "spaces", None)
-        place = source.id
         if spaces is not None and not isinstance(spaces, dict):
             raise DataError(f"observations are {type(source.observation_space).__name__}s; expected arrays")
         check_keys(keys, None if spaces is None else list(spaces))
         return _read(source, keys, name or source.id)
-    except DataError as error:
-        raise naming(place, error) from error
-    except RewindError:
-        raise
-    except Exception as error:  # Minari and h5py raise many kinds of errors
-        raise DataError(f"{place} cannot be read as a Minari data set: {one_line(error)}") from error
 
 
 def is_minari(dataset: Any) -> bool:
@@ -50,7 +41,7 @@ def is_minari(dataset: Any) -> bool:
 def _open(dataset: Any) -> Any:
     if is_minari(dataset):
         return dataset
-    path = Path(dataset)
+    path = Path(dataset).expanduser()
     if not path.is_dir():
         require("minari", "minari")
         path = Path(require("minari.storage.datasets_root_dir", "minari").get_dataset_path(str(dataset)))
@@ -71,53 +62,20 @@ def _open(dataset: Any) -> Any:
 
 
 def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
-    """Read all episodes into preallocated arrays, so that the data is in memory only once."""
-    rows, count = source.total_steps, source.total_episodes
-    arrays: dict[str, Array] = {}
-    lengths, terminated = np.zeros(count, np.int64), np.zeros(count, bool)
-    inner = np.zeros(rows, bool)
-    row, infos = 0, set()
-    for index, episode in enumerate(_episodes(source)):
-        part = _steps(index, episode, keys)
-        infos |= set(getattr(episode, "infos", None) or ())
-        length = lengths[index] = len(part["rewards"])
-        if not arrays:
-            arrays = {key: np.empty((rows, *value.shape[1:]), value.dtype) for key, value in part.items()}
-            finals = {
-                key: np.empty((count, *value.shape[1:]), value.dtype)
-                for key, value in part.items()
-                if key.startswith("observations")
-            }
-        for key, value in part.items():
-            arrays[key][row : row + length] = value[:length]
-        for key, value in finals.items():
-            value[index] = part[key][length]
-        inner[row : row + length] = flag_array("terminations", episode.terminations)
-        terminated[index] = inner[row + length - 1]
-        inner[row + length - 1] = False
-        row += length
-    if not arrays:
-        raise DataError("the data is empty: expected at least one episode")
-    notes: dict[str, Any] = {"boundaries": "episodes"}
+    infos: set[str] = set()
+    episodes = (_episode(index, episode, keys, infos) for index, episode in enumerate(_episodes(source)))
+    data = from_episodes(episodes, name, rows=source.total_steps)
+    if not data.final_known.all():
+        index = int(np.argmin(data.final_known))
+        raise DataError(f"episode {index}: as many observations as rewards; expected one more")
     environment = getattr(getattr(source, "env_spec", None), "id", None)
     if environment is not None:
-        notes["environment"] = environment
+        data.notes["environment"] = environment
     if keys is not None:
-        notes["keys"] = list(keys)
+        data.notes["keys"] = list(keys)
     if infos:
-        notes["not_used"] = sorted(f"infos/{key}" for key in infos)
-    return Trajectories(
-        observations=find_parts(arrays, "observations"),
-        actions=arrays["actions"],
-        rewards=arrays["rewards"],
-        lengths=lengths,
-        terminated=terminated,
-        final_observations=find_parts(finals, "observations"),
-        final_known=np.ones(count, bool),
-        name=name,
-        notes=notes,
-        inner_terminals=inner,
-    )
+        data.notes["not_used"] = sorted(f"infos/{key}" for key in infos)
+    return data
 
 
 def _episodes(source: Any) -> Iterator[Any]:
@@ -127,19 +85,17 @@ def _episodes(source: Any) -> Iterator[Any]:
         yield from source.iterate_episodes(indices[begin : begin + 100])
 
 
-def _steps(index: int, episode: Any, keys: Sequence[str] | None) -> dict[str, Array]:
+def _episode(index: int, episode: Any, keys: Sequence[str] | None, infos: set[str]) -> dict[str, Any]:
+    """An episode for `from_episodes`. infos: the names of what is not read, which are added"""
+    infos |= set(getattr(episode, "infos", None) or ())
     if isinstance(episode.actions, (dict, tuple)):
         raise DataError(f"episode {index}: actions are a {type(episode.actions).__name__}; expected an array")
-    observations = named_parts("observations", storage_parts("observations", flatten(episode.observations, keys)))
-    actions = storage_array("actions", episode.actions)
-    rewards = storage_array("rewards", episode.rewards, always_float=True)
-    for name, part in observations.items():
-        if len(part) != len(rewards) + 1 or len(actions) != len(rewards) or len(rewards) == 0:
-            raise DataError(
-                f"episode {index}: {len(rewards)} rewards, {len(actions)} actions and {len(part)} {name}; "
-                "expected as many actions as rewards, at least one, and one more observation"
-            )
-    return {**observations, "actions": actions, "rewards": rewards}
+    return {
+        "observations": flatten(episode.observations, keys),
+        "actions": episode.actions,
+        "rewards": episode.rewards,
+        **split_terminals(flag_array("terminations", episode.terminations), slice(-1, None)),
+    }
 
 
 def save_minari(
@@ -168,6 +124,9 @@ def save_minari(
     namespaces = require("minari.namespace", "minari")
     if namespace and namespace not in namespaces.list_local_namespaces():
         namespaces.create_namespace(namespace)
+    spec = getattr(environment, "spec", environment)
+    if isinstance(environment, str):
+        spec = require("gymnasium", "minari").spec(environment)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         (temporary / "data").mkdir(parents=True)
@@ -175,7 +134,7 @@ def save_minari(
             temporary / "data",
             observation_space=_space(trajectories.observations),
             action_space=_space(trajectories.actions),
-            env_spec=_spec(environment),
+            env_spec=spec,
             jpeg_encoding=False,
         )
         new.update_metadata(
@@ -199,13 +158,11 @@ def _buffers(data: Trajectories) -> Iterator[Any]:
     if data.extras:
         warn(f"{', '.join(data.extras)} are left out: a Minari data set has no place for extras")
     terminals = data.terminals
-    for index, (start, length) in enumerate(zip(data.starts, data.transitions, strict=True)):
+    for start, length in zip(data.starts, data.transitions, strict=True):
         if length == 0:
             continue
         rows = slice(start, start + length)
-        whole = length == data.lengths[index]
-        (of, at) = (data.final_observations, index) if whole else (data.observations, start + length)
-        final = each_part(lambda part, at=at: part[at : at + 1], of)
+        final = data.successors(np.array([start + length - 1]))
         truncations = np.zeros(length, bool)
         truncations[-1] = not terminals[start + length - 1]
         yield buffer(
@@ -231,9 +188,3 @@ def _space(array: Any) -> Any:
     bounds = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
     low, high = (-np.inf, np.inf) if bounds is None else (bounds.min, bounds.max)
     return spaces.Box(low, high, array.shape[1:], array.dtype)
-
-
-def _spec(environment: Any) -> Any:
-    if isinstance(environment, str):
-        return require("gymnasium", "minari").spec(environment)
-    return getattr(environment, "spec", environment)

@@ -13,7 +13,7 @@ from rewind.data.header import header_text, read_header, verified
 from rewind.data.ogbench import is_ogbench, load_ogbench
 from rewind.data.parts import find_parts
 from rewind.data.trajectories import FIELDS, Trajectories
-from rewind.errors import DataError, UsageError, naming
+from rewind.errors import DataError, UsageError, reading
 from rewind.files import Npz, whole_file
 
 
@@ -33,34 +33,24 @@ def load_npz(
     extras: further columns to keep; a file written by `save_npz` keeps its own anyway
     """
     data = Npz(path)
+    rule = {"boundaries": boundaries, "merge_fragments": merge_fragments}
+    given = [name for name, value in rule.items() if value is not None]
     if is_ogbench(data):
-        if extras:
-            raise UsageError(f"{path} is in OGBench's form: leave out extras")
-        if boundaries is not None or merge_fragments is not None:
-            raise UsageError(f"{path} is in OGBench's form: leave out boundaries and merge_fragments")
+        if given or extras:
+            raise UsageError(f"{path} is in OGBench's form: leave out {' and '.join(given or ['extras'])}")
         return load_ogbench(data)
-    try:
-        return _from_arrays(data, data.path.stem, boundaries, merge_fragments, extras)
-    except (DataError, MemoryError) as error:
-        raise naming(path, error) from error
+    with reading(path, "cannot be read"):
+        own = any(key in data for key in ("header", "final_observations", "final_known"))
+        if given and (own or ("lengths" in data and not any(flag in data for flag in FLAGS))):
+            raise UsageError(f"the file has the lengths of its trajectories: leave out {' and '.join(given)}")
+        if own:
+            return _as_written(data, data.path.stem, extras)
+        boundaries = boundaries or ("flags" if given else None)
+        merge = bool(merge_fragments)
+        return from_d4rl(data, data.path.stem, boundaries=boundaries, merge_fragments=merge, extras=extras)
 
 
-def _from_arrays(
-    data: Mapping[str, Array],
-    name: str,
-    boundaries: Boundaries | None,
-    merge_fragments: bool | None,
-    extras: Sequence[str],
-) -> Trajectories:
-    if not any(key in data for key in ("header", "final_observations", "final_known")):
-        if boundaries is None and merge_fragments is None:
-            return from_d4rl(data, name, extras=extras)
-        if "lengths" in data and not any(flag in data for flag in FLAGS):
-            raise UsageError("the file has the lengths of its trajectories: leave out boundaries and merge_fragments")
-        rule: dict[str, Any] = {"boundaries": boundaries or "flags", "merge_fragments": bool(merge_fragments)}
-        return from_d4rl(data, name, extras=extras, **rule)
-    if boundaries is not None or merge_fragments is not None:
-        raise UsageError("the file has the lengths of its trajectories: leave out boundaries and merge_fragments")
+def _as_written(data: Mapping[str, Array], name: str, extras: Sequence[str]) -> Trajectories:
     arrays: dict[str, Any] = {key: find_parts(data, key) for key in FIELDS}
     if missing := [key for key, value in arrays.items() if value is None]:
         raise missing_columns(missing, data)
@@ -69,8 +59,7 @@ def _from_arrays(
             f"{', '.join(extra)} beside final_observations and terminated, which say the same: leave it out"
         )
     arrays |= {"extras": extra_columns(data, extras), "inner_terminals": data.get("inner_terminals")}
-    header = read_header(data.get("header", "{}"), name)
-    return verified(Trajectories(**arrays, **header))
+    return verified(Trajectories(**arrays, **read_header(data.get("header", "{}"), name)))
 
 
 def save_npz(trajectories: Trajectories, path: str | os.PathLike[str]) -> None:

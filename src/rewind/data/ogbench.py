@@ -12,7 +12,6 @@ A file has no rewards, but the state of the simulator (`qpos`). OGBench's own re
 one of five tasks, or of the default task.
 """
 
-import hashlib
 import json
 import os
 import re
@@ -27,12 +26,12 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.boundaries import from_d4rl, required
 from rewind.data.catalogue import known_entry
-from rewind.data.flags import flag_array
+from rewind.data.flags import row_flags, split_terminals
 from rewind.data.header import ALTERED, read_header
 from rewind.data.originals import cache_folder
-from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, UsageError, naming, require
-from rewind.files import Npz, whole_file
+from rewind.data.trajectories import Trajectories, rows_of
+from rewind.errors import DataError, UsageError, reading, require
+from rewind.files import Npz, arrays_digest, as_path, whole_file
 
 REBUILT = "rewind/ogbench-"
 # cube-single-play-v0, cube-single-play-singletask-v0, cube-single-play-singletask-task2-v0
@@ -60,7 +59,8 @@ def from_ogbench(data: Mapping[str, Any], name: str | None = None) -> Trajectori
         unused -= {"qpos", "button_states"}  # what the relabeller reads
     columns = required(data, ("observations", "actions", "rewards"))
     rows = len(columns["rewards"])
-    flags = {column: _flags(data, column, rows) for column in ("terminals", "valids", "masks") if column in data}
+    columns_of_flags = ("terminals", "valids", "masks")
+    flags: dict[str, Any] = {name: row_flags(data, [name], rows) for name in columns_of_flags if name in data}
     terminals = ~flags["masks"] if "masks" in flags else np.zeros(rows, bool)
     environment = environment_id(name)
     notes: dict[str, Any] = {"boundaries": "OGBench's", **({} if environment is None else {"environment": environment})}
@@ -75,58 +75,46 @@ def from_ogbench(data: Mapping[str, Any], name: str | None = None) -> Trajectori
     return replace(_without_last_rows(columns, terminals, np.flatnonzero(over)), name=name, notes=notes)
 
 
-def _without_last_rows(columns: dict[str, Array], terminals: Array, last: Array) -> Trajectories:
+def _without_last_rows(columns: dict[str, Any], terminals: Array, last: Array) -> Trajectories:
     """last: the rows that only hold the final observation of a trajectory"""
     lengths = np.diff(last, prepend=-1) - 1
     last, lengths = last[lengths > 0], lengths[lengths > 0]  # a single row is no transition
     if not lengths.size:
         raise DataError("the data is empty: expected at least one trajectory with at least one transition")
-    kept = np.arange(lengths.sum()) + np.repeat(last - np.cumsum(lengths), lengths)
-    ends = np.cumsum(lengths) - 1
-    terminals = terminals[kept]
-    terminated = terminals[ends]
-    terminals[ends] = False
+    kept = rows_of(last - lengths, lengths)
     return Trajectories(
         **{name: column[kept] for name, column in columns.items()},
+        **split_terminals(terminals[kept], np.cumsum(lengths) - 1),
         lengths=lengths,
-        terminated=terminated,
         final_observations=columns["observations"][last],
         final_known=np.ones(len(last), bool),
-        inner_terminals=terminals,
     )
 
 
-def _flags(data: Mapping[str, Any], column: str, rows: int) -> Array:
-    flags = flag_array(column, data[column])
-    if flags.shape != (rows,):
-        raise DataError(f"{column} has shape {flags.shape}; expected ({rows},), one flag per row")
-    return flags
+def _parsed(name: str | None) -> re.Match[str] | None:
+    return NAME.fullmatch((name or "").removeprefix(REBUILT))
 
 
 def environment_id(name: str | None) -> str | None:
     """OGBench's id of the environment of a data set's task, None for any other name."""
-    found = NAME.fullmatch((name or "").removeprefix(REBUILT))
-    return None if found is None else f"{found['task']}-singletask{found['number'] or ''}-v0"
+    return f"{found['task']}-singletask{found['number'] or ''}-v0" if (found := _parsed(name)) else None
 
 
 def family_of(name: str | None) -> str | None:
     """What an OGBench data set has in common with those of its other tasks, such as cube-single-play."""
-    found = NAME.fullmatch((name or "").removeprefix(REBUILT))
-    return None if found is None else f"{found['task']}-{found['kind']}"
+    return f"{found['task']}-{found['kind']}" if (found := _parsed(name)) else None
 
 
 def ogbench_family(name: str | None) -> str | None:
     """The environment whose tasks have the same shapes, such as `cube-single`; None if it is not OGBench's."""
-    environment = environment_id(name)
-    return None if environment is None else environment.partition("-singletask")[0]
+    return found["task"] if (found := _parsed(name)) else None
 
 
 def suite_of(name: str | None) -> str | None:
     """The suite of a data set that is known by its name: the catalogue's, or ogbench."""
-    known = known_entry(name)
-    if known is not None:
+    if (known := known_entry(name)) is not None:
         return known.suite
-    return None if environment_id(name) is None else "ogbench"
+    return "ogbench" if _parsed(name) else None
 
 
 def package_env(name: str, **options: Any) -> Any:
@@ -162,8 +150,8 @@ def relabelled(data: Mapping[str, Any], name: str | None) -> dict[str, Any]:
 
 def is_task(dataset: Any) -> bool:
     """Whether this names a task of a file: `cube-single-play-singletask-task2-v0`, with or without a folder."""
-    name = Path(dataset).name if isinstance(dataset, (str, os.PathLike)) else ""
-    return (found := NAME.fullmatch(name)) is not None and found["single"] is not None
+    path = as_path(dataset)
+    return path is not None and (found := NAME.fullmatch(path.name)) is not None and found["single"] is not None
 
 
 def load_task(dataset: str | os.PathLike[str]) -> Trajectories:
@@ -182,14 +170,12 @@ def load_ogbench(file: Npz, name: str | None = None) -> Trajectories:
 
     name: of the data set with its task; default: the file's, whose task is the default one
     """
-    try:
+    with reading(file.path, "cannot be read"):
         header = read_header(file.get("header", "{}"), file.path.stem)
         digest = header["notes"].pop("digest", None)
         if digest is not None and digest != columns_digest(file):
             raise DataError(ALTERED)
         data = from_ogbench(file, name or header["name"])
-    except (DataError, MemoryError) as error:
-        raise naming(file.path, error) from error
     notes = {**header["notes"], **data.notes}
     return replace(data, notes=notes if digest is None else {**notes, "digest": data.digest})
 
@@ -204,9 +190,4 @@ def save_ogbench(columns: Mapping[str, Array], name: str, notes: Mapping[str, An
 
 def columns_digest(columns: Mapping[str, Array]) -> str:
     """SHA-256 of all columns."""
-    digest = hashlib.sha256()
-    for name in sorted(set(columns) - {"header"}):
-        column = columns[name]
-        digest.update(f"{name} {column.shape} {column.dtype.str}".encode())
-        digest.update(np.ascontiguousarray(column).data)
-    return digest.hexdigest()
+    return arrays_digest((name, columns[name]) for name in sorted(set(columns) - {"header"}))

@@ -18,7 +18,7 @@ from typing import Any
 
 from rewind.data.catalogue import Entry, entry
 from rewind.errors import DataError, DownloadError, UsageError
-from rewind.files import only_one, whole_file
+from rewind.files import only_one, whole_file, write_json
 from rewind.progress import Progress, bytes_bar
 
 
@@ -162,8 +162,7 @@ def _record(target: Path, origin: str, digest: str | None = None) -> dict[str, A
         "origin": origin,
         "modified_ns": status.st_mtime_ns,
     }
-    with whole_file(_record_of(target)) as temporary:
-        temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_json(_record_of(target), record)
     return record
 
 

@@ -10,6 +10,7 @@
 Demos are read in the order of their numbers: demo_2 before demo_10. Everything else (states, env_args) is not read.
 """
 
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -19,23 +20,21 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import doubt
-from rewind.data.episodes import check_keys
-from rewind.data.flags import flag_array
+from rewind.data.boundaries import note_doubt
+from rewind.data.episodes import check_keys, from_episodes
+from rewind.data.flags import flag_array, split_terminals
 from rewind.data.hdf5 import check_inside
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, RewindError, naming, one_line, require, unknown_name, warn
-from rewind.files import check_file
+from rewind.errors import DataError, reading, require, unknown_name
+from rewind.files import as_path, check_file
 
 DEMO = re.compile(r"demo_(\d+)")
 
 
 def is_robomimic(dataset: Any) -> bool:
     """Whether this is the path of an HDF5 file with demos."""
-    if not isinstance(dataset, (str, os.PathLike)):
-        return False
-    path = Path(dataset).expanduser()
-    if path.suffix.lower() not in (".hdf5", ".h5") or not path.is_file():
+    path = as_path(dataset)
+    if path is None or path.suffix.lower() not in (".hdf5", ".h5") or not path.is_file():
         return False
     try:
         h5py = require("h5py", "hdf5")
@@ -56,18 +55,11 @@ def load_robomimic(
     """
     path = Path(path).expanduser()
     check_file(path)
-    try:
+    with reading(path, "is not a readable robomimic file (cut or damaged)"):
         check_inside(path)
         with require("h5py", "hdf5").File(path, "r") as file:
             data = _read(file, path, keys, mask)
-    except DataError as error:
-        raise naming(path, error) from error
-    except RewindError:
-        raise
-    except Exception as error:  # h5py raises many kinds of errors for damaged bytes
-        raise DataError(f"{path} is not a readable robomimic file (cut or damaged): {one_line(error)}") from error
-    if "doubt" in data.notes:
-        warn(f"{path}: {data.notes['doubt']}")
+    note_doubt(data, path)
     return data
 
 
@@ -80,47 +72,24 @@ def _demos(group: Any) -> list[str]:
 def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None) -> Trajectories:
     group = file["data"]
     names = _demos(group) if mask is None else _filtered(file, _demos(group), mask)
-    lengths = np.array([_length(group[name]) for name in names])
-    known = sorted(group[names[0]]["obs"])
+    rows = sum(_length(group[name]) for name in names)
+    first = group[names[0]]
+    known = sorted(first["obs"])
     if keys is None and len(known) == 1:
         keys = known
     if keys is None:
         raise DataError(f"the observations have the keys {', '.join(known)}; choose some: keys=[...], --keys")
     check_keys(keys, known)
-    if images := [key for key in keys if len(keys) > 1 and group[names[0]]["obs"][key].ndim > 2]:
+    if images := [key for key in keys if len(keys) > 1 and first["obs"][key].ndim > 2]:
         raise DataError(f"obs/{images[0]} is an image: choose it alone, or leave it out")
-    check_file(path, int(lengths.sum()) * sum(_row_bytes(group[names[0]]["obs"][key]) for key in keys))
-    parts = {key: _joined(group, names, lengths, f"obs/{key}") for key in keys}
-    last = np.cumsum(lengths) - 1
-    dones = np.concatenate([_flags(group[name], length) for name, length in zip(names, lengths, strict=True)])
-    observations = _side_by_side(list(parts.values()))
-    final_observations, final_known = observations[last], np.zeros(len(names), bool)
-    for number, name in enumerate(names):
-        successors = group[name].get("next_obs", {})
-        if all(key in successors for key in keys):
-            final = [np.asarray(successors[key][-1:]) for key in keys]
-            final_observations[number], final_known[number] = _side_by_side(final)[0], True
-    terminated = dones[last]
-    notes: dict[str, Any] = {"boundaries": "demos", "keys": list(keys)} | ({} if mask is None else {"mask": mask})
-    if text := doubt(lengths, terminated):
-        notes["doubt"] = text
+    columns = [first["obs"][key] for key in keys]
+    check_file(path, rows * sum(math.prod(column.shape[1:]) * column.dtype.itemsize for column in columns))
+    data = from_episodes((_episode(group[name], first, keys) for name in names), path.stem, rows=rows)
+    data.notes.update({"boundaries": "demos", "keys": list(keys)} | ({} if mask is None else {"mask": mask}))
     used = {"obs", "next_obs", "actions", "rewards", "dones"}
-    unused = [key for key in group[names[0]] if key not in used] + [f"obs/{key}" for key in known if key not in keys]
-    if unused:
-        notes["not_used"] = unused
-    dones[last] = False
-    return Trajectories(
-        observations=observations,
-        actions=_joined(group, names, lengths, "actions"),
-        rewards=_joined(group, names, lengths, "rewards"),
-        lengths=lengths,
-        terminated=terminated,
-        final_observations=final_observations,
-        final_known=final_known,
-        name=path.stem,
-        notes=notes,
-        inner_terminals=dones,
-    )
+    if unused := [key for key in first if key not in used] + [f"obs/{key}" for key in known if key not in keys]:
+        data.notes["not_used"] = unused
+    return data
 
 
 def _filtered(file: Any, names: list[str], mask: str) -> list[str]:
@@ -153,32 +122,25 @@ def _length(demo: Any) -> int:
     return length
 
 
-def _flags(demo: Any, length: int) -> Array:
+def _episode(demo: Any, first: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """A demo for `from_episodes`. Its columns are those of the first one."""
+    length = _length(demo)
+    for name in ("actions", "rewards", *(f"obs/{key}" for key in keys)):
+        if name not in demo:
+            raise DataError(f"{demo.name} has no {name}, which {first.name.rpartition('/')[2]} has")
+        column, expected = demo[name], (length, *first[name].shape[1:])
+        if column.shape != expected:
+            raise DataError(f"{column.name} has shape {column.shape}; expected {expected}")
     flags = flag_array(f"{demo.name}/dones", np.asarray(demo["dones"])) if "dones" in demo else np.zeros(length, bool)
     if flags.shape != (length,):
         raise DataError(f"{demo.name}/dones has shape {flags.shape}; expected ({length},), one flag per action")
-    return flags.copy()
-
-
-def _row_bytes(column: Any) -> int:
-    return int(np.prod(column.shape[1:])) * int(column.dtype.itemsize)
-
-
-def _joined(group: Any, names: Sequence[str], lengths: Array, key: str) -> Array:
-    """(rows, ...) a column of all demos, read straight into its place."""
-    first = group[names[0]][key]
-    dtype = np.dtype(np.float32) if first.dtype.kind == "f" or key == "rewards" else first.dtype
-    column = np.empty((int(lengths.sum()), *first.shape[1:]), dtype)
-    row = 0
-    for name, length in zip(names, lengths, strict=True):
-        if key not in group[name]:
-            raise DataError(f"{group[name].name} has no {key}, which {names[0]} has")
-        source = group[name][key]
-        if source.shape != (length, *first.shape[1:]):
-            raise DataError(f"{source.name} has shape {source.shape}; expected {(int(length), *first.shape[1:])}")
-        source.read_direct(column, dest_sel=np.s_[row : row + length])
-        row += length
-    return column
+    observations = _side_by_side([np.asarray(demo["obs"][key]) for key in keys])
+    successors = demo.get("next_obs", {})
+    if all(key in successors for key in keys):
+        final = _side_by_side([np.asarray(successors[key][-1:]) for key in keys])
+        observations = np.concatenate([observations, final], dtype=observations.dtype)
+    columns = {name: np.asarray(demo[name]) for name in ("actions", "rewards")}
+    return {"observations": observations, **columns, **split_terminals(flags, slice(-1, None))}
 
 
 def _side_by_side(parts: Sequence[Array]) -> Array:

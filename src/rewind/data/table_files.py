@@ -135,34 +135,24 @@ class TableFiles:
         while types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
             if column.null_count:
                 row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                raise DataError(f"{self.place(begin + row)}, column {name}: no value; expected a list of numbers")
-            flat = column.flatten()
-            size, rest = divmod(len(flat), max(1, len(column)))
-            if rest or not self._equal_lists(column, size):
-                raise DataError(f"{self._odd_list(column, begin, rows)}, column {name}: lists of different lengths")
-            column = flat
-            shape.append(size)
+                raise self.wrong(begin + row, name, "no value; expected a list of numbers")
+            fixed = types.is_fixed_size_list(column.type)
+            sizes = np.full(len(column), column.type.list_size) if fixed else np.diff(column.offsets.to_numpy())
+            if (sizes != sizes[:1]).any():
+                row = int(np.argmax(sizes != sizes[0])) if len(column) == rows else 0
+                raise self.wrong(begin + row, name, "lists of different lengths")
+            column = column.flatten()
+            shape.append(int(sizes[:1].sum()))
         kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
         if not any(kind(column.type) for kind in kinds):
             row = self._first_text(column) // max(1, len(column) // max(1, rows))
-            raise DataError(f"{self.place(begin + row)}, column {name}: {column.type} values; expected numbers")
+            raise self.wrong(begin + row, name, f"{column.type} values; expected numbers")
         if types.is_decimal(column.type) or types.is_null(column.type):
             column = column.cast(self.arrow.float64())
         values: Array = column.to_numpy(zero_copy_only=False)  # whole numbers with missing ones become float64
         if values.dtype == object:  # booleans with missing ones
             values = np.array([np.nan if value is None else float(value) for value in values])
         return values.reshape(shape)
-
-    def _equal_lists(self, column: Any, size: int) -> bool:
-        if self.arrow.types.is_fixed_size_list(column.type):
-            return True
-        return bool((np.diff(column.offsets.to_numpy()) == size).all())
-
-    def _odd_list(self, column: Any, begin: int, rows: int) -> str:
-        if self.arrow.types.is_fixed_size_list(column.type) or len(column) != rows:
-            return self.place(begin)
-        sizes = np.diff(column.offsets.to_numpy())
-        return self.place(begin + int(np.argmax(sizes != sizes[0])))
 
     def _first_text(self, column: Any) -> int:
         for row, value in enumerate(column):
@@ -183,15 +173,23 @@ class TableFiles:
     def clock(self, piece: Any, name: str, begin: int) -> Array:
         """(rows,) times as int64 or float64."""
         column, types = piece.column(name), self.arrow.types
+        values: Array
         if types.is_temporal(column.type):
-            if column.null_count:
-                return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, 0.0)
-            width = self.arrow.int32() if column.type.bit_width == 32 else self.arrow.int64()
-            return np.asarray(column.cast(width).to_numpy(zero_copy_only=False), np.int64)
-        values = self.numbers(piece, name, begin)
+            column = column.cast(self.arrow.int32() if column.type.bit_width == 32 else self.arrow.int64())
+            missing = column.is_null().to_numpy(zero_copy_only=False)
+            values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        else:
+            values = self.numbers(piece, name, begin)
+            missing = ~np.isfinite(values)
+        if missing.any():
+            raise self.wrong(begin + int(np.argmax(missing)), name, "missing; expected a time")
         return values.astype(np.int64 if values.dtype.kind in "iu" else np.float64)
 
     # Errors
+
+    def wrong(self, row: int, name: str, what: str) -> DataError:
+        """The error for a value."""
+        return DataError(f"{self.place(row)}, column {name}: {what}")
 
     def place(self, row: int) -> str:
         """Where a row stands: the file and its line, or its row in a Parquet file, which count from 1 and from 0."""

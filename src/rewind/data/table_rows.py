@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import SAMPLE, doubt, follows
+from rewind.data.boundaries import SAMPLE, follows, note_doubt
 from rewind.data.columns import DONES, ColumnMap
+from rewind.data.flags import split_terminals
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, warn
+from rewind.errors import DataError
 
 MISSING = np.iinfo(np.int64).min  # a discrete action that is not there
 GAP, IRREGULAR = 1.5, 0.1
@@ -66,7 +67,9 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
     def where(row: int) -> str:
         return place(int(row if rows.order is None else rows.order[row]))
 
-    notes: dict[str, Any] = {"boundaries": _rule(columns)}
+    named = [name for name in (columns.terminal, columns.truncated, columns.time) if name]
+    rule = f"column {columns.episode}" if columns.episode else f"no episode column: {' and '.join(named)}"
+    notes: dict[str, Any] = {"boundaries": rule}
     _sort(rows, notes)
     _drop_duplicates(rows, notes, where)
     ends = _ends(rows, columns, notes)
@@ -76,32 +79,21 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
     lengths = np.diff(last, prepend=-1)
     terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals
     _split_dones(terminals, lengths, rows, columns, notes)
-    terminated = terminals[last]
-    told = rows.truncated is not None or columns.horizon is not None
-    if not told and (text := doubt(lengths, terminated)):
-        notes["doubt"] = text
-        warn(f"{name}: {text}")
-    terminals[last] = False
     final_observations, final_known = _final_observations(rows, last, finals)
-    return Trajectories(
+    data = Trajectories(
         observations=rows.observations,
         actions=rows.actions,
         rewards=rows.rewards,
         lengths=lengths,
-        terminated=terminated,
+        **split_terminals(terminals, last),
         final_observations=final_observations,
         final_known=final_known,
         name=name,
         notes=notes,
-        inner_terminals=terminals,
     )
-
-
-def _rule(columns: ColumnMap) -> str:
-    if columns.episode:
-        return f"column {columns.episode}"
-    parts = [part for part in (columns.terminal, columns.truncated, columns.time) if part]
-    return f"no episode column: {' and '.join(parts)}"
+    if rows.truncated is None and columns.horizon is None:
+        note_doubt(data, name)
+    return data
 
 
 def _sort(rows: TableRows, notes: dict[str, Any]) -> None:
@@ -126,14 +118,8 @@ def _drop_duplicates(rows: TableRows, notes: dict[str, Any], where: Callable[[in
         return
     second = np.flatnonzero(again) + 1
     same = np.ones(len(second), bool)
-    for column in (
-        rows.observations,
-        rows.actions,
-        rows.rewards,
-        rows.next_observations,
-        rows.terminals,
-        rows.truncated,
-    ):
+    compared = (rows.observations, rows.actions, rows.rewards, rows.next_observations, rows.terminals, rows.truncated)
+    for column in compared:
         if column is not None:
             one, other = column[second - 1].reshape(len(second), -1), column[second].reshape(len(second), -1)
             same &= ((one == other) | ((one != one) & (other != other))).all(axis=1)

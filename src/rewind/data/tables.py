@@ -16,7 +16,7 @@ from rewind.data.columns import ColumnMap, column_map, resolve
 from rewind.data.table_files import EMPTY, TableFiles, WrongType
 from rewind.data.table_rows import MISSING, TableRows, assemble
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, RewindError, naming, one_line, warn
+from rewind.errors import DataError, reading, warn
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
 
@@ -32,7 +32,7 @@ def load_table(
     """
     path = Path(path).expanduser()
     wanted = column_map(map, **columns)
-    try:
+    with reading(path, "is not a readable table (cut or damaged)"):
         files = TableFiles([path])
         found, guesses = resolve(wanted, files.names)
         if guesses:
@@ -40,12 +40,6 @@ def load_table(
             warn(f"{path}: guessed {told}; name them if that is wrong, or edit what rewind inspect --write-map writes")
         rows, _ = read_rows(files, found)
         return to_trajectories(rows, files, found, name or path.stem)
-    except DataError as error:
-        raise naming(path, error) from error
-    except RewindError:
-        raise
-    except Exception as error:  # pyarrow raises many kinds of errors for damaged bytes
-        raise DataError(f"{path} is not a readable table (cut or damaged): {one_line(error)}") from error
 
 
 def to_trajectories(rows: TableRows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
@@ -93,36 +87,32 @@ class _Filling:
 
     def _fill(self, piece: Any) -> None:
         columns = self.columns
-        rows = slice(self.begin, self.begin + piece.num_rows)
-        for role in ("observations", "next_observations"):
+        for role in ("observations", "next_observations", "actions"):
             if names := getattr(columns, role):
-                self._numbers(role, piece, names, rows)
-        self._numbers("actions", piece, columns.actions or (), rows)
-        self._numbers("rewards", piece, (columns.reward or "",), rows)
+                self._put(role, self._numbers(role, piece, names))
+        self._put("rewards", self._numbers("rewards", piece, (columns.reward or "",)))
         for role, name in (("terminals", columns.terminal), ("truncated", columns.truncated)):
             if name:
-                self._put(role, rows, self._flags(piece, name))
+                self._put(role, self._flags(piece, name))
         if columns.episode:
-            self._put("episode", rows, self._labels(piece, columns.episode))
+            self._put("episode", self._labels(piece, columns.episode))
         if columns.time:
-            self._put("time", rows, self._clock(piece, columns.time))
+            self._put("time", self.files.clock(piece, columns.time, self.begin))
 
-    def _put(self, role: str, rows: slice, values: Array) -> None:
+    def _put(self, role: str, values: Array) -> None:
         if role not in self.arrays:
             self.arrays[role] = np.empty((self.files.most_rows, *values.shape[1:]), values.dtype)
         target = self.arrays[role]
         if (values.shape[1:], values.dtype.kind) != (target.shape[1:], target.dtype.kind):
-            raise DataError(
-                f"{self.files.place(rows.start)}: {role} are {values.dtype}{values.shape[1:]}, those before "
-                f"{target.dtype}{target.shape[1:]}"
-            )
-        target[rows] = values
+            new, old = (f"{array.dtype}{array.shape[1:]}" for array in (values, target))
+            raise DataError(f"{self.files.place(self.begin)}: {role} are {new}, those before {old}")
+        target[self.begin : self.begin + len(values)] = values
 
-    def _numbers(self, role: str, piece: Any, names: Sequence[str], rows: slice) -> None:
+    def _numbers(self, role: str, piece: Any, names: Sequence[str]) -> Array:
         parts = [self.files.numbers(piece, name, self.begin) for name in names]
         if role == "rewards":
             if parts[0].size != len(parts[0]):
-                raise DataError(f"{self.files.place(self.begin)}, column {names[0]}: a list; expected one number")
+                raise self.files.wrong(self.begin, names[0], "a list; expected one number")
             values = parts[0].reshape(-1).astype(np.float32)
         elif role == "actions" and self._discrete(piece, parts):
             values = self._whole(names[0], parts[0])
@@ -134,7 +124,7 @@ class _Filling:
             self._check(role, names, parts, values)
         elif role == "actions" and (values == MISSING).any():
             self.unfinished.append(self.begin + np.flatnonzero(values == MISSING))
-        self._put(role, rows, values)
+        return values
 
     def _check(self, role: str, names: Sequence[str], parts: Sequence[Array], values: Array) -> None:
         """Missing actions and rewards are looked at later: the last row of an episode may have none."""
@@ -146,10 +136,8 @@ class _Filling:
         elif role == "observations":
             row = int(np.argmin(finite))
             wrong = [name for name, part in zip(names, parts, strict=True) if not np.isfinite(part[row]).all()]
-            raise DataError(
-                f"{self.files.place(self.begin + row)}, column {(wrong or names)[0]}: missing, NaN or infinite; "
-                "expected a number: fill it in, or remove the episode"
-            )
+            what = "missing, NaN or infinite; expected a number: fill it in, or remove the episode"
+            raise self.files.wrong(self.begin + row, (wrong or names)[0], what)
 
     def _discrete(self, piece: Any, parts: Sequence[Array]) -> bool:
         if "actions" in self.arrays:
@@ -170,9 +158,7 @@ class _Filling:
         whole = np.where(missing, MISSING, values).astype(np.int64)
         if (wrong := (whole != values) & ~missing).any():
             row = int(np.argmax(wrong))
-            raise DataError(
-                f"{self.files.place(self.begin + row)}, column {name}: {values[row]:g} is not a whole number"
-            )
+            raise self.files.wrong(self.begin + row, name, f"{values[row]:g} is not a whole number")
         return whole
 
     def _flags(self, piece: Any, name: str) -> Array:
@@ -185,10 +171,8 @@ class _Filling:
         flags = table[codes]
         if (flags == 2).any():
             row = int(np.argmax(flags == 2))
-            raise DataError(
-                f"{self.files.place(self.begin + row)}, column {name}: {values[codes[row]]!r} is not a flag; "
-                "expected true or false, yes or no, 1 or 0"
-            )
+            what = f"{values[codes[row]]!r} is not a flag; expected true or false, yes or no, 1 or 0"
+            raise self.files.wrong(self.begin + row, name, what)
         return flags.astype(bool)
 
     def _labels(self, piece: Any, name: str) -> Array:
@@ -197,14 +181,7 @@ class _Filling:
         empty = [code for code, value in enumerate(values) if str(value) in EMPTY]
         missing = (codes < 0) | np.isin(codes, empty) if empty else codes < 0
         if missing.any():
-            place = self.files.place(self.begin + int(np.argmax(missing)))
-            raise DataError(f"{place}, column {name}: no value; expected the episode of this row")
+            row = self.begin + int(np.argmax(missing))
+            raise self.files.wrong(row, name, "no value; expected the episode of this row")
         table = np.array([self.codes.setdefault(value, len(self.codes)) for value in values], np.int32)
         return table[codes]
-
-    def _clock(self, piece: Any, name: str) -> Array:
-        values = self.files.clock(piece, name, self.begin)
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise DataError(f"{self.files.place(self.begin + row)}, column {name}: missing; expected a time")
-        return values

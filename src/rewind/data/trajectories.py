@@ -14,6 +14,7 @@ from rewind.arrays import Array
 from rewind.data.flags import flag_array
 from rewind.data.parts import by_key, check_inner, check_rows, each_part, frozen, mapped, named_parts
 from rewind.errors import DataError
+from rewind.files import arrays_digest
 
 CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it
 FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
@@ -91,14 +92,11 @@ class Trajectories:
 
     def __repr__(self) -> str:
         name = f"{self.name}: " if self.name else ""
+        shapes = each_part(lambda part: part.shape[1:], self.observations)
         return (
             f"Trajectories({name}{len(self):,} trajectories, {self.rows:,} rows, "
-            f"observations {self._shapes}, actions {self.actions.shape[1:]})"
+            f"observations {shapes}, actions {self.actions.shape[1:]})"
         )
-
-    @property
-    def _shapes(self) -> str:
-        return str(each_part(lambda part: part.shape[1:], self.observations))
 
     @property
     def rows(self) -> int:
@@ -164,11 +162,7 @@ class Trajectories:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of all arrays; name and notes do not count."""
-        digest = hashlib.sha256()
-        for name, array in self.arrays().items():
-            digest.update(f"{name} {array.shape} {array.dtype.str}".encode())
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+        return arrays_digest(self.arrays().items())
 
     def successors(self, indices: Array) -> Any:
         """The observations after these rows. Raises an error for a last step whose successor was not recorded."""
@@ -294,3 +288,9 @@ def check_finite(name: str, array: Array, lengths: Array | None) -> None:
             f"{name} has a value that is NaN, infinite or too large for float32 at {where}; "
             "expected finite numbers: repair or remove that trajectory"
         )
+
+
+def rows_of(starts: Array, lengths: Array) -> Array:
+    """The rows of trajectories that start at these rows, one after another."""
+    offsets = starts - np.cumsum(lengths) + lengths  # from a row's place in the result to its number
+    return np.asarray(np.arange(lengths.sum()) + np.repeat(offsets, lengths))

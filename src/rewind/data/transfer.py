@@ -8,6 +8,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from rewind.files import read_json
 from rewind.progress import Progress
 
 ATTEMPTS = 5  # in a row without a new byte
@@ -120,7 +121,6 @@ def _note_of(part: Path) -> Path:
 
 def _read_note(part: Path) -> dict[str, Any]:
     try:
-        note: dict[str, Any] = json.loads(_note_of(part).read_text(encoding="utf-8"))
-        return note
+        return dict(read_json(_note_of(part)))
     except (FileNotFoundError, ValueError):
         return {}

@@ -72,12 +72,12 @@ class TrajectoryBuffer(dataset.ReplayBuffer):
         next_actions = np.asarray(store.actions.take(batch.indices + 1, axis=0, mode="clip"))
         next_actions[batch.timesteps == store.lengths[batch.trajectories - store.first] - 1] = 0  # after the last step
         self._last = ReplayMiniBatch(
-            observations=_observations(batch.observations),
-            actions=_columns(batch.actions),
-            rewards=_columns(batch.rewards),
-            next_observations=_observations(batch.next_observations),
-            next_actions=_columns(next_actions),
-            terminals=_columns(batch.terminals),
+            observations=_parts(batch.observations, _floats),
+            actions=_floats(batch.actions),
+            rewards=_floats(batch.rewards),
+            next_observations=_parts(batch.next_observations, _floats),
+            next_actions=_floats(next_actions),
+            terminals=_floats(batch.terminals),
             intervals=np.ones((batch_size, 1), np.float32),
             transitions=(),
             replay=batch,
@@ -153,7 +153,7 @@ def to_episodes(data: Trajectories) -> list[Any]:
     return [
         dataset.Episode(
             observations=_parts(episode["observations"], itemgetter(slice(len(episode["rewards"])))),
-            actions=_rows_of_columns(episode["actions"]),
+            actions=_columns(episode["actions"]),
             rewards=episode["rewards"][:, None],
             terminated=bool(episode["terminated"]),
         )
@@ -163,12 +163,8 @@ def to_episodes(data: Trajectories) -> list[Any]:
 
 def _parts(observations: Any, function: Callable[[Array], Array]) -> Any:
     """d3rlpy's tuple for a dict, in the order of its keys; an array stays one."""
-    converted = each_part(lambda part: function(_rows_of_columns(part)), observations)
+    converted = each_part(lambda part: _columns(function(part)), observations)
     return list(converted.values()) if isinstance(converted, dict) else converted
-
-
-def _observations(observations: Any) -> Any:
-    return _parts(observations, lambda part: part.astype(np.float32, copy=False))
 
 
 def _by_number(observations: Any) -> Any:
@@ -178,10 +174,10 @@ def _by_number(observations: Any) -> Any:
     return {f"{index:02}": part for index, part in enumerate(observations)}
 
 
-def _rows_of_columns(array: Array) -> Array:
+def _columns(array: Array) -> Array:
+    """(rows, ...) as in d3rlpy: one number per row is a column."""
     return array[:, None] if array.ndim == 1 else array
 
 
-def _columns(array: Array) -> Array:
-    """Values as in d3rlpy: float32, (batch, n)."""
-    return _rows_of_columns(array.astype(np.float32, copy=False))
+def _floats(array: Array) -> Array:
+    return _columns(array.astype(np.float32, copy=False))

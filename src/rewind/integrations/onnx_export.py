@@ -42,11 +42,14 @@ def export_onnx(policy: Policy | GuardedPolicy, path: str | os.PathLike[str]) ->
     arrays, nodes = _graph(bare, helper.make_node)
     if guard:
         arrays |= _guard(guard, bare, nodes, onnx)
+    kind, shape = (onnx.TensorProto.INT64, ["rows"]) if bare.discrete else (floats, ["rows", bare.action_size])
+    described = helper.make_tensor_value_info
+    outputs = [described("actions", kind, shape), described("fell_back", onnx.TensorProto.BOOL, ["rows"])]
     graph = helper.make_graph(
         nodes,
         "policy",
-        [helper.make_tensor_value_info("observations", floats, ["rows", bare.observation_size])],
-        _outputs(bare, guard is not None, onnx),
+        [described("observations", floats, ["rows", bare.observation_size])],
+        outputs if guard else outputs[:1],
         [onnx.numpy_helper.from_array(np.asarray(array), name) for name, array in arrays.items()],
     )
     opsets = [helper.make_opsetid("", OPSET)]
@@ -56,15 +59,6 @@ def export_onnx(policy: Policy | GuardedPolicy, path: str | os.PathLike[str]) ->
     _verify(model, bare, guard)
     with whole_file(path) as temporary:
         onnx.save(model, str(temporary))
-
-
-def _outputs(policy: Policy, guarded: bool, onnx: Any) -> list[Any]:
-    shape, kind = ["rows", policy.action_size], onnx.TensorProto.FLOAT
-    if policy.discrete:
-        shape, kind = shape[:1], onnx.TensorProto.INT64
-    described = onnx.helper.make_tensor_value_info
-    outputs = [described("actions", kind, shape)]
-    return [*outputs, described("fell_back", onnx.TensorProto.BOOL, ["rows"])] if guarded else outputs
 
 
 def _metadata(policy: Policy, guard: GuardedPolicy | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ A batch has the keys of the storage, and `fresh`, `tails`, `trajectories` and `t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +40,11 @@ class TrajectorySampler(samplers.Sampler):
     the next one is sampled.
 
     episode_key: a key that differs between trajectories, e.g. "episode"; by default, flags separate them
-    the others: see `TrajectoryReplay`
+    settings: alpha, reuse, stagger, seed and the others of `TrajectoryReplay`
     """
 
-    def __init__(
-        self,
-        priority: str | Any = "uniform",
-        *,
-        episode_key: Any = None,
-        alpha: float = 1.0,
-        reuse: str = "on_finish",
-        stagger: bool = False,
-        seed: Any = None,
-    ) -> None:
-        self.memory = TrajectoryReplay(priority, alpha=alpha, reuse=reuse, stagger=stagger, seed=seed)
+    def __init__(self, priority: str | Any = "uniform", *, episode_key: Any = None, **settings: Any) -> None:
+        self.memory = TrajectoryReplay(priority, **settings)
         self.episode_key = episode_key
         self._current = False  # whether the memory has loaded the storage's current content
         self._oldest = 0  # the storage's row that is the memory's row 0
@@ -84,20 +76,10 @@ class TrajectorySampler(samplers.Sampler):
             )
         self.memory.update_uncertainty(to_numpy(priority).reshape(-1))
 
-    def add(self, index: Any) -> None:
-        self._forget()
-
-    def extend(self, index: Any) -> None:
-        self._forget()
-
-    def mark_update(self, index: Any, *, storage: Any = None) -> None:
-        self._forget()
-
-    def _empty(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
+    def _forget(self, index: Any = None, *, storage: Any = None) -> None:
         self._current, self._rows, self._saved = False, None, None
+
+    add = extend = mark_update = _empty = _forget  # TorchRL calls these when rows change
 
     # State
 
@@ -175,13 +157,14 @@ def trajectories_of(storage: Any, oldest: int = 0, episode_key: Any = None) -> T
     ends, rewards = np.roll(ends, -oldest), np.roll(rewards, -oldest)
     ends[-1] = True
     lengths = np.diff(np.flatnonzero(ends), prepend=-1)
+    nothing = np.empty((rows, 0), np.float32)
     return Trajectories(
-        observations=np.empty((rows, 0), np.float32),
-        actions=np.empty((rows, 0), np.float32),
+        observations=nothing,
+        actions=nothing,
         rewards=rewards,
         lengths=lengths,
         terminated=np.zeros(len(lengths), bool),  # the loop reads the storage's flags
-        final_observations=np.empty((len(lengths), 0), np.float32),
+        final_observations=nothing[: len(lengths)],
         final_known=np.ones(len(lengths), bool),  # every row has its successor under "next"
     )
 
@@ -199,21 +182,21 @@ def batch_of(sampled: Any, extras: Sequence[str] = ()) -> Batch:
 
     extras: further keys of the storage that the batch carries
     """
-    fresh, tails = sampled["fresh"], sampled["tails"]
-    names = ("index", "trajectories", "timesteps")
-    indices, trajectories, timesteps = (to_numpy(sampled[name]) for name in names)
-    learned = {
-        "observations": _observations(sampled.get("observation", None)),
-        "actions": sampled.get("action", None),
-        "rewards": sampled["next", "reward"].reshape(len(fresh)),
-        "next_observations": _observations(sampled.get(("next", "observation"), None)),
-        "terminals": sampled["next", "terminated"].reshape(len(fresh)),
-        "tails": tails,
-        "extras": {name: sampled[name] for name in extras},
-    }
-    bookkeeping: dict[str, Any] = {"indices": indices, "trajectories": trajectories, "timesteps": timesteps}
-    host = Batch(**learned, fresh=to_numpy(fresh), **bookkeeping)
-    return Batch(**learned, fresh=fresh, **bookkeeping, host=host)
+    fresh = sampled["fresh"]
+    batch = Batch(
+        observations=_observations(sampled.get("observation", None)),
+        actions=sampled.get("action", None),
+        rewards=sampled["next", "reward"].reshape(len(fresh)),
+        next_observations=_observations(sampled.get(("next", "observation"), None)),
+        terminals=sampled["next", "terminated"].reshape(len(fresh)),
+        tails=sampled["tails"],
+        fresh=fresh,
+        indices=to_numpy(sampled["index"]),
+        trajectories=to_numpy(sampled["trajectories"]),
+        timesteps=to_numpy(sampled["timesteps"]),
+        extras={name: sampled[name] for name in extras},
+    )
+    return replace(batch, host=replace(batch, fresh=to_numpy(fresh)))
 
 
 def _observations(value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.parts import each_part
-from rewind.errors import require
+from rewind.errors import UsageError, require
 
 LEARNED_FROM = ("observations", "actions", "rewards", "next_observations", "terminals", "tails", "fresh")
 
@@ -35,9 +35,7 @@ class Batch:
     timesteps: Array  # (batch,) step within the trajectory
     host: Batch | None = None  # the NumPy batch this one was made from
     valid: Any = None  # of chunks, whose arrays are (batch, length, ...): (batch, length) bool, which rows they have
-    extras: dict[str, Any] = field(
-        default_factory=dict
-    )  # (batch, ...) each: further columns of the data, such as costs
+    extras: dict[str, Any] = field(default_factory=dict)  # (batch, ...) each: further columns, such as costs
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -47,13 +45,12 @@ class Batch:
 
         valid: (batch, length)
         """
+
+        def chunked(part: Array) -> Array:
+            return part.reshape(*valid.shape, *part.shape[1:])
+
         names = (*LEARNED_FROM, "indices", "trajectories", "timesteps", "extras")
-        arrays = {name: getattr(self, name) for name in names}
-        chunked = {
-            name: each_part(lambda part: part.reshape(*valid.shape, *part.shape[1:]), value)
-            for name, value in arrays.items()
-        }
-        return Batch(**chunked, valid=valid)
+        return Batch(**{name: each_part(chunked, getattr(self, name)) for name in names}, valid=valid)
 
     def as_torch(self, device: Any = "cpu") -> Batch:
         """The same batch as torch tensors on a device. On the CPU they share memory with this batch."""
@@ -97,7 +94,7 @@ def is_integer(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def empty_plan(steps: int, batch_size: int, dtype: Any = np.int64) -> Plan:
-    """A plan for the caller to fill."""
-    shape = (steps, batch_size)
-    return Plan(np.empty(shape, dtype), np.empty(shape, bool), np.empty(shape, dtype), 0)
+def check_positive(**numbers: Any) -> None:
+    for name, value in numbers.items():
+        if not (is_integer(value) and value > 0):
+            raise UsageError(f"{name} is {value!r}; expected a positive integer")

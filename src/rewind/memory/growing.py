@@ -51,9 +51,8 @@ class Rows:
         self._added[rows.start - len(self._loaded) : rows.stop - len(self._loaded)] = values
 
     def resized(self, rows: int) -> "Rows":
-        more = Rows(self._loaded, 0)
-        more._added = resized(self._added, rows - len(self._loaded))
-        more.shape = (rows, *self.shape[1:])
+        more = Rows(self._loaded, rows - len(self._loaded))
+        more._added[: len(self._added)] = self._added
         return more
 
     def joined(self) -> Array:

@@ -6,6 +6,7 @@ an entry point of the group "rewind.priorities" (`rewind.registry`).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,34 +18,6 @@ from rewind.errors import DataError, UsageError, unknown_name
 from rewind.memory.choice import RULES
 from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
-
-
-def total(numbers: Ragged) -> Array:
-    return numbers.sum()
-
-
-def mean(numbers: Ragged) -> Array:
-    return numbers.mean()
-
-
-def upper_quartile_mean(numbers: Ragged) -> Array:
-    return numbers.upper_mean(0.25)
-
-
-def upper_half_mean(numbers: Ragged) -> Array:
-    return numbers.upper_mean(0.5)
-
-
-def lower_quartile_mean(numbers: Ragged) -> Array:
-    return numbers.lower_mean(0.25)
-
-
-def minimum(numbers: Ragged) -> Array:
-    return numbers.min()
-
-
-def maximum(numbers: Ragged) -> Array:
-    return numbers.max()
 
 
 def advantage(data: Trajectories) -> Array:
@@ -79,30 +52,29 @@ class Priority:
         """(trajectories,) before any sweep; what is known only while training ranks best until it is visited."""
         if self.dynamic:
             return np.full(len(data), np.inf)
-        return self.values(data if self.of == "trajectories" else rewards_of(data))
+        ranked_by = data if self.of == "trajectories" else Ragged(data.rewards, data.starts, data.lengths)
+        return self.values(ranked_by)
 
 
+_UPPER_QUARTILE = partial(Ragged.upper_mean, fraction=0.25)
+_LOWER_QUARTILE = partial(Ragged.lower_mean, fraction=0.25)
 _OWN = {
-    "return": Priority(total),
-    "avg_reward": Priority(mean),
-    "uqm_reward": Priority(upper_quartile_mean),
-    "uhm_reward": Priority(upper_half_mean),
-    "min_reward": Priority(minimum),
-    "max_reward": Priority(maximum),
-    "lower_mean_unc": Priority(mean, "uncertainty", -1.0),
-    "lower_lqm_unc": Priority(lower_quartile_mean, "uncertainty", -1.0),
-    "lower_uqm_unc": Priority(upper_quartile_mean, "uncertainty", -1.0),
-    "higher_mean_unc": Priority(mean, "uncertainty"),
-    "higher_lqm_unc": Priority(lower_quartile_mean, "uncertainty"),
-    "higher_uqm_unc": Priority(upper_quartile_mean, "uncertainty"),
+    "return": Priority(Ragged.sum),
+    "avg_reward": Priority(Ragged.mean),
+    "uqm_reward": Priority(_UPPER_QUARTILE),
+    "uhm_reward": Priority(partial(Ragged.upper_mean, fraction=0.5)),
+    "min_reward": Priority(Ragged.min),
+    "max_reward": Priority(Ragged.max),
+    "lower_mean_unc": Priority(Ragged.mean, "uncertainty", -1.0),
+    "lower_lqm_unc": Priority(_LOWER_QUARTILE, "uncertainty", -1.0),
+    "lower_uqm_unc": Priority(_UPPER_QUARTILE, "uncertainty", -1.0),
+    "higher_mean_unc": Priority(Ragged.mean, "uncertainty"),
+    "higher_lqm_unc": Priority(_LOWER_QUARTILE, "uncertainty"),
+    "higher_uqm_unc": Priority(_UPPER_QUARTILE, "uncertainty"),
     "advantage": Priority(advantage, "trajectories"),
 }
 
 PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN)
-
-
-def rewards_of(data: Trajectories) -> Ragged:
-    return Ragged(data.rewards, data.starts, data.lengths)
 
 
 def given_values(priorities: Any, count: int) -> Array:

@@ -84,17 +84,6 @@ def _share_ranks(values: Array, ascending: Array) -> Array:
 _rank_moved = _merge_and_rank if HAVE_NUMBA else _sort_and_rank  # the loop is very slow when not compiled
 
 
-def rank_weights(ranks: Array, alpha: float) -> Array:
-    """(trajectories,) numerators of eq. 5."""
-    weights = ranks**-alpha
-    if weights.min() < SMALLEST_WEIGHT:
-        raise UsageError(
-            f"alpha {alpha} is too large for {len(ranks):,} trajectories: the probability of the lowest ranks "
-            f"underflows; use at most {300 / max(np.log10(len(ranks)), 1e-9):.0f}"
-        )
-    return np.asarray(weights)
-
-
 @dataclass(frozen=True)
 class Weighting:
     """How values become weights; u is a value's place between the smallest (0) and the largest (1) of n.
@@ -134,7 +123,13 @@ class Weighting:
         """
         if self.kind == "rank":
             ranked = rank(values, before)
-            return rank_weights(ranked.ranks, self.alpha), ranked
+            weights: Array = ranked.ranks**-self.alpha
+            if weights.min() < SMALLEST_WEIGHT:
+                raise UsageError(
+                    f"alpha {self.alpha} is too large for {len(values):,} trajectories: the probability of the lowest "
+                    f"ranks underflows; use at most {300 / max(np.log10(len(values)), 1e-9):.0f}"
+                )
+            return weights, ranked
         finite = np.isfinite(values)
         low, high = (values[finite].min(), values[finite].max()) if finite.any() else (0.0, 0.0)
         places = np.where(finite, values - low, high - low) / (high - low) if high > low else np.ones(len(values))

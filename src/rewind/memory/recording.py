@@ -6,6 +6,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.compiled import compiled
+from rewind.data.trajectories import rows_of
 from rewind.errors import UsageError
 from rewind.memory.batch import Plan
 from rewind.memory.growing import resized
@@ -27,9 +28,9 @@ class Recorder:
     fed_step: number of batches whose uncertainty is known
     """
 
-    def __init__(self, fed_step: int = 0, recording: Recording | None = None) -> None:
+    def __init__(self, fed_step: int = 0) -> None:
         self.fed_step = fed_step
-        self._recording = recording
+        self._recording: Recording | None = None
 
     def feed(self, plan: Plan, values: Array, store: Store) -> tuple[Array, Ragged, str]:
         """Record one value per planned row.
@@ -44,12 +45,20 @@ class Recorder:
         if self._recording is None:
             began, complete = np.zeros(plan.batch_size, np.int64), np.zeros(plan.batch_size, bool)
             self._recording = Recording(np.zeros(store.rows, np.float32), began, complete)
+        recording = self._recording
         skipped = plan.first_step - self.fed_step
         if skipped:
-            self._recording.complete[:] = False
-        ended, sweeps, incomplete = record_plan(self._recording, plan, values, store)
+            recording.complete[:] = False
+        at = np.maximum(plan.trajectories - store.first, -1) if store.first else plan.trajectories
+        played = np.maximum(recording.began - plan.indices[0], 0)[recording.complete].sum()
+        most_rows = plan.indices.size + int(played)
+        most_sweeps = plan.batch_size + int(np.count_nonzero(plan.fresh))
+        numbers, lengths, ended, incomplete = _record(
+            plan.indices, plan.fresh, at, values, recording, store.starts, most_rows, most_sweeps
+        )
         self.fed_step = plan.first_step + len(plan)
         missed = "some rows of a sweep were skipped" if incomplete else ""
+        sweeps = Ragged(numbers, np.cumsum(lengths) - lengths, lengths)
         return ended, sweeps, f"{skipped} batches were skipped" if skipped else missed
 
     def make_room(self, rows: int) -> None:
@@ -67,30 +76,12 @@ class Recorder:
             state |= {f"recording.{name}": array for name, array in arrays.items()}
         return state
 
-
-def load_recorder(state: dict[str, Any], store: Store) -> Recorder:
-    """The recorder of a memory's state."""
-    if not state["recorded"]:
-        return Recorder(int(state["fed_step"]))
-    began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
-    recording = Recording(np.zeros(store.rows, np.float32), began, complete)
-    recording.values[_open_rows(began, complete, store)] = state["recording.values"]
-    return Recorder(int(state["fed_step"]), recording)
-
-
-def record_plan(recording: Recording, plan: Plan, values: Array, store: Store) -> tuple[Array, Ragged, int]:
-    """Record one value per planned row.
-
-    returns: the trajectories whose sweeps ended, the values of those sweeps, and the number of incomplete sweeps
-    """
-    at = np.maximum(plan.trajectories - store.first, -1) if store.first else plan.trajectories
-    played = np.maximum(recording.began - plan.indices[0], 0)[recording.complete].sum()
-    most_rows = plan.indices.size + int(played)
-    most_sweeps = plan.batch_size + int(np.count_nonzero(plan.fresh))
-    numbers, lengths, ended, incomplete = _record(
-        plan.indices, plan.fresh, at, values, recording, store.starts, most_rows, most_sweeps
-    )
-    return ended, Ragged(numbers, np.cumsum(lengths) - lengths, lengths), incomplete
+    def load_state(self, state: dict[str, Any], store: Store) -> None:
+        self.fed_step, self._recording = int(state["fed_step"]), None
+        if state["recorded"]:
+            began, complete = np.array(state["recording.began"]), np.array(state["recording.complete"])
+            self._recording = Recording(np.zeros(store.rows, np.float32), began, complete)
+            self._recording.values[_open_rows(began, complete, store)] = state["recording.values"]
 
 
 @compiled
@@ -146,7 +137,4 @@ def _open_rows(began: Array, complete: Array, store: Store) -> Array:
     ends = began[complete]
     at = store.trajectory_of(ends) - store.first
     at, ends = at[at >= 0], ends[at >= 0]  # without those whose trajectory was dropped
-    if not at.size:
-        return np.empty(0, np.int64)
-    firsts = store.starts[at]
-    return np.unique(np.concatenate([np.arange(a, b + 1) for a, b in zip(firsts, ends, strict=True)]))
+    return np.unique(rows_of(store.starts[at], ends - store.starts[at] + 1))

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy as np
 from rewind.arrays import Array, array_state, plain_state, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, warn
-from rewind.memory.batch import Batch, Plan, empty_plan, is_integer
+from rewind.memory.batch import Batch, Plan, check_positive, is_integer
 from rewind.memory.store import Store, check_fits, check_playable, growing_store, load_store
 from rewind.memory.stream import UniformStream
 
 State = dict[str, Any]
 
 STATE_VERSION = 1
+PLANNED = ("indices", "fresh", "trajectories")  # arrays of a plan
 
 
 class Replay(ABC):
@@ -99,12 +101,13 @@ class Replay(ABC):
         into: a plan of that shape to overwrite instead of making a new one
         """
         store = self.store
-        for name, value in (("steps", steps), ("batch_size", batch_size)):
-            if not (is_integer(value) and value > 0):
-                raise UsageError(f"{name} is {value!r}; expected a positive integer")
-        if into is not None and into.indices.shape != (steps, batch_size):
-            raise UsageError(f"the plan to fill has shape {into.indices.shape}; expected {(steps, batch_size)}")
-        plan = empty_plan(int(steps), int(batch_size)) if into is None else into
+        check_positive(steps=steps, batch_size=batch_size)
+        shape = (int(steps), int(batch_size))
+        if into is not None and into.indices.shape != shape:
+            raise UsageError(f"the plan to fill has shape {into.indices.shape}; expected {shape}")
+        plan = into
+        if plan is None:
+            plan = Plan(np.empty(shape, np.int64), np.empty(shape, bool), np.empty(shape, np.int64), 0)
         plan.first_step = self._step
         self._fill(plan, store)
         self._step += int(steps)
@@ -189,51 +192,30 @@ class Replay(ABC):
         """
         if not isinstance(state, Mapping):
             raise UsageError(f"the state is a {type(state).__name__}; expected what state_dict() returned")
+        loaded = copy(self)  # nothing changes here if something is wrong with the state
+        loaded._stream = UniformStream(0)
         try:
             state = array_state(state)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
-        if "data.lengths" in state:
-            self._load_with_data(state)
-            return
-        self._check_state(state)
-        before, last = self.snapshot(), self._last
-        try:
-            self._restore(state)
+            if "data.lengths" in state:
+                loaded._store = load_store(state, self._capacity)
+            loaded._check_state(state)
+            loaded._load_state(state, loaded.store)
+            loaded._stream.load_state(state["stream"])
+            loaded._step, loaded._last = int(state["step"]), None
+            if "pending.first_step" in state:
+                arrays = {name: np.array(state[f"pending.{name}"]) for name in PLANNED}
+                loaded._last = Plan(**arrays, first_step=int(state["pending.first_step"]))
+        except UsageError:
+            raise
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            self._restore(before)
-            self._last = last
             raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
-
-    def _load_with_data(self, state: State) -> None:
-        before, stream = dict(self.__dict__), self._stream.state()
-        try:
-            self._store = load_store(state, self._capacity)
-            self._check_state(state)
-            self._prepare_loaded(state, self._store)
-            self._restore(state)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            self._stream.load_state(stream)
-            if isinstance(error, UsageError):
-                raise
-            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
-
-    def _restore(self, state: State) -> None:
-        self._load_state(state)
-        self._stream.load_state(state["stream"])
-        self._step = int(state["step"])
-        self._last = None
-        if "pending.first_step" in state:
-            arrays = {name: np.array(state[f"pending.{name}"]) for name in ("indices", "fresh", "trajectories")}
-            self._last = Plan(**arrays, first_step=int(state["pending.first_step"]))
+        self.__dict__ = loaded.__dict__
 
     def _pending(self) -> State:
         """The last plan, if this memory still expects feedback for it."""
         if self._last is None or not self._awaits(self._last):
             return {}
-        arrays = {name: getattr(self._last, name).copy() for name in ("indices", "fresh", "trajectories")}
+        arrays = {name: getattr(self._last, name).copy() for name in PLANNED}
         return {**arrays, "first_step": self._last.first_step}
 
     def _check_state(self, state: State) -> None:
@@ -282,10 +264,6 @@ class Replay(ABC):
         """What is held, for a state with data."""
         return self.store.state()
 
-    def _prepare_loaded(self, state: State, store: Store) -> None:
-        """Prepare to play from data that came with a state."""
-        self._prepare(None, store)
-
     def _config(self) -> State:
         """Settings that must agree for a state to be loaded."""
         return {}
@@ -294,5 +272,6 @@ class Replay(ABC):
         """What a state holds beyond the random stream and the step."""
         return {}
 
-    def _load_state(self, state: State) -> None:  # noqa: B027
-        """Load what `_state` returned."""
+    def _load_state(self, state: State, store: Store) -> None:
+        """Prepare to play from the store, and load what `_state` returned."""
+        self._prepare(None, store)

@@ -1,7 +1,7 @@
 """The rows a memory plays from: trajectories loaded first, and those added later."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.data.parts import each_part, find_parts, named_parts, shown
+from rewind.data.trajectories import rows_of
 from rewind.errors import DataError, UsageError
-from rewind.memory.batch import Batch, Plan, is_integer
+from rewind.memory.batch import Batch, Plan, check_positive
 from rewind.memory.growing import Column, Rows, resized
 
 PER_TRAJECTORY = ("starts", "lengths", "transitions", "terminated", "finals")
@@ -60,8 +61,7 @@ class Store:
             digest = hashlib.blake2b(f"{self.first} {self._head}".encode(), digest_size=16)
             for array in (self.starts, self.lengths, self.transitions, self.terminated):
                 digest.update(array.tobytes())
-            for start, length in zip(self.starts, self.lengths, strict=True):
-                digest.update(self.rewards[start : start + length].tobytes())
+            digest.update(self.rewards[rows_of(self.starts, self.lengths)].tobytes())
             if self.inner_terminals is not None:
                 digest.update(self.inner_terminals.tobytes())
             self._fingerprint = digest.hexdigest()
@@ -108,8 +108,7 @@ class Store:
 
         A chunk ends with the last transition of its trajectory or a terminal; what is missing repeats its last row.
         """
-        if not (is_integer(length) and length > 0):
-            raise UsageError(f"length is {length!r}; expected a positive integer")
+        check_positive(length=length)
         wanted = plan.indices[..., None] + np.arange(length)
         last = (self.starts + self.transitions - 1).take(plan.trajectories - self.first)
         rows = np.minimum(wanted, last[..., None])
@@ -131,12 +130,12 @@ class Store:
         if self._owners is None:  # a table: searching the starts took a fifth of the time of a sample
             self._owners = np.zeros(self.rows, np.int32)
             numbers = np.arange(self.first, self.first + len(self), dtype=np.int32)
-            self._owners[self._held_rows()] = np.repeat(numbers, self.lengths)
+            self._owners[rows_of(self.starts, self.lengths)] = np.repeat(numbers, self.lengths)
         return self._owners.take(rows).astype(np.int64)
 
     def state(self) -> dict[str, Any]:
         """The held trajectories, oldest first, and where their rows are."""
-        rows = self._held_rows()
+        rows = rows_of(self.starts, self.lengths)
         held = {name: getattr(self, name) for name in (*PER_ROW, *PER_TRAJECTORY) if getattr(self, name) is not None}
         arrays = {
             part: array.take(rows, axis=0) if name in PER_ROW else array.copy()
@@ -145,11 +144,6 @@ class Store:
         }
         layout = {"first": self.first, "head": self._head, "rows": self.rows, "grown": self._owned}
         return arrays | layout | {"capacity": self.capacity or 0}
-
-    def _held_rows(self) -> Array:
-        """The rows of all trajectories, oldest first."""
-        offsets = self.starts - np.cumsum(self.lengths) + self.lengths  # from the position by age to the row
-        return np.asarray(np.arange(self.lengths.sum()) + np.repeat(offsets, self.lengths))
 
     def check_addable(self, data: Trajectories) -> None:
         for name in GIVEN:
@@ -195,25 +189,25 @@ class Store:
         """Move the loaded trajectories to where they were in a store with space for so many rows."""
         self._columns["starts"] = Column(starts)
         self.starts, self.first, self._head, self._owned = starts, first, head, True
-        held = self._held_rows()
+        held = rows_of(starts, self.lengths)
 
         def moved(old: Array) -> Array:
             new = np.zeros((rows, *old.shape[1:]), old.dtype)
             new[held] = old
             return new
 
-        for name in PER_ROW:
-            if getattr(self, name) is not None:
-                setattr(self, name, each_part(moved, getattr(self, name)))
+        self._change(PER_ROW, moved)
         self._fingerprint = None
 
-    def _resize(self, rows: int) -> None:
-        for name in ("rewards", "inner_terminals", "_owners"):
+    def _change(self, names: Sequence[str], function: Callable[[Any], Any]) -> None:
+        """Replace the arrays of these names that there are."""
+        for name in names:
             if getattr(self, name) is not None:
-                setattr(self, name, resized(getattr(self, name), rows))
-        longer = (lambda old: resized(old, rows)) if self._owned else (lambda old: Rows(old, rows - len(old)))
-        for name in GIVEN:
-            setattr(self, name, each_part(longer, getattr(self, name)))
+                setattr(self, name, each_part(function, getattr(self, name)))
+
+    def _resize(self, rows: int) -> None:
+        self._change(("rewards", "inner_terminals", "_owners"), lambda old: resized(old, rows))
+        self._change(GIVEN, lambda old: resized(old, rows) if self._owned else Rows(old, rows - len(old)))
         self._owned = True
 
     def _make_room(self, length: int) -> int:
@@ -225,8 +219,7 @@ class Store:
             else:
                 begin = 0
                 if isinstance(self.actions, Rows):
-                    for name in GIVEN:
-                        setattr(self, name, each_part(Rows.joined, getattr(self, name)))
+                    self._change(GIVEN, Rows.joined)
         if self.capacity is not None:
             self._drop(self._in_the_way(begin, begin + length))
         return begin

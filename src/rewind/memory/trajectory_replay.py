@@ -16,7 +16,7 @@ from rewind.memory.orders import ORDERS, reorder
 from rewind.memory.pool import EPOCH_NOW, HELD, LAST_EPOCH, REUSE, START, Pool, make_pool, make_records
 from rewind.memory.priorities import PRIORITIES, Priority, check_addable, check_priority, given_values
 from rewind.memory.ranks import Ranked, Weighting
-from rewind.memory.recording import Recorder, load_recorder
+from rewind.memory.recording import Recorder
 from rewind.memory.replay import Replay, State
 from rewind.memory.store import Store, check_playable
 from rewind.memory.sweeps import NUMBERS_PER_SLOT, Slots, load_slots, make_slots, play, sweep_warnings
@@ -67,15 +67,8 @@ class TrajectoryReplay(Replay):
         self.reuse, self.order = reuse, order
         self.stagger = bool(stagger)
         self._metric: Priority | None = None
-        self._values: Array  # (trajectories,) the values they are ranked by
-        self._records: Array  # (trajectories, 4) see Pool
-        self._hold(np.empty(0), np.empty((0, 4), np.int64))
         self._given: Array | None = None  # the priorities of trajectories that are being added
-        self._ranked: Ranked | None = None  # the last ranking
-        self._pool: Pool | None = None  # None: ranks have changed since it was made
-        self._epoch = 1
-        self._slots: Slots | None = None
-        self._recorder = Recorder()
+        self._begin(np.empty(0), np.empty((0, 4), np.int64))
 
     # Data
 
@@ -86,7 +79,8 @@ class TrajectoryReplay(Replay):
         self.weighting.check(values)
         if choice:
             warn(str(choice))
-        self._begin(choice, values, store)
+        self.choice, self._metric = choice, self._metric_of(choice)
+        self._begin(values, make_records(store.starts, store.transitions))
 
     def _metric_of(self, choice: Choice | None) -> Priority | None:
         name = choice.priority if choice else str(self.priority)
@@ -95,15 +89,15 @@ class TrajectoryReplay(Replay):
             raise UsageError(f"priority '{name}' follows backward sweeps: order '{self.order}' cannot have it")
         return metric
 
-    def _begin(self, choice: Choice | None, values: Array, store: Store) -> None:
-        self.choice, self._metric = choice, self._metric_of(choice)
-        self._hold(values, make_records(store.starts, store.transitions))
-        self._ranked = self._pool = self._slots = None
-        self._epoch, self._recorder = 1, Recorder()
-
-    def _hold(self, values: Array, records: Array) -> None:
+    def _begin(self, values: Array, records: Array) -> None:
+        """Hold trajectories of which none has been played."""
         self._columns = Column(values), Column(records)
-        self._values, self._records = values, records
+        self._values = values  # (trajectories,) they are ranked by
+        self._records = records  # (trajectories, 4) see Pool
+        self._ranked: Ranked | None = None  # the last ranking
+        self._pool: Pool | None = None  # None: ranks have changed since it was made
+        self._slots: Slots | None = None
+        self._epoch, self._recorder = 1, Recorder()
 
     @property
     def _named(self) -> bool:
@@ -182,11 +176,6 @@ class TrajectoryReplay(Replay):
         weights[playable], self._ranked = self.weighting.weights(self._values[playable], self._ranked)
         return weights
 
-    def _current_pool(self) -> Pool:
-        if self._pool is None:
-            self._pool = make_pool(self._records, self._weights(), self._epoch, REUSE[self.reuse])
-        return self._pool
-
     def _forget_pool(self) -> None:
         """Ranks have changed: rank again before the next draw."""
         self._epoch = self._epoch_now()
@@ -202,7 +191,9 @@ class TrajectoryReplay(Replay):
                 f"batch_size is {batch_size}, but {len(self._slots.row)} slots are in the middle of their sweeps; "
                 "keep the batch size, or call reset() to start new sweeps"
             )
-        pool, reuse = self._current_pool(), REUSE[self.reuse]
+        reuse = REUSE[self.reuse]
+        if self._pool is None:
+            self._pool = make_pool(self._records, self._weights(), self._epoch, reuse)
         if self._slots is None:
             seed = int(self._stream.state()[0]) % 2**32 if self.order == "shuffled" else 0
             self._slots = make_slots(batch_size, self.stagger, seed)
@@ -214,7 +205,7 @@ class TrajectoryReplay(Replay):
         while done < steps:
             stream.reserve(batch_size * NUMBERS_PER_SLOT)
             arrays = (plan.indices, plan.fresh, plan.trajectories)
-            done, stream.cursor = play(done, *arrays, self._slots, pool, stream.numbers, stream.cursor, reuse)
+            done, stream.cursor = play(done, *arrays, self._slots, self._pool, stream.numbers, stream.cursor, reuse)
         if self.order != "backward":
             reorder(*arrays, self._records[:, START], self._slots, self.order == "shuffled")
         if store.first:
@@ -275,21 +266,18 @@ class TrajectoryReplay(Replay):
         choice = {} if self.choice is None else asdict(self.choice)
         return self.store.state() | {f"choice.{name}": value for name, value in choice.items()}
 
-    def _prepare_loaded(self, state: State, store: Store) -> None:
+    def _load_state(self, state: State, store: Store) -> None:
+        values = np.array(state["values"])
+        if values.shape != (len(store),):
+            raise ValueError(f"values has shape {values.shape}; expected ({len(store)},)")
         names = [f"data.choice.{field.name}" for field in fields(Choice)] if self._chosen else []
         saved = {name.rpartition(".")[2]: state[name] for name in names if name in state}
-        self._begin(Choice(**saved) if saved else None, np.array(state["values"]), store)
-
-    def _load_state(self, state: State) -> None:
-        values = np.array(state["values"])
-        if values.shape != (len(self.store),):
-            raise ValueError(f"values has shape {values.shape}; expected ({len(self.store)},)")
-        self._hold(values, self._records)
+        self.choice = Choice(**saved) if saved else self.choice
+        self._metric = self._metric_of(self.choice)
+        self._begin(values, make_records(store.starts, store.transitions))
         self._epoch = int(state["epoch"])
         self._records[:, LAST_EPOCH] = state["last_epoch"]
-        self._records[:, HELD] = 0
-        self._recorder = load_recorder(state, self.store)
-        self._pool = self._slots = None
+        self._recorder.load_state(state, store)
         if state["batch_size"]:
             self._slots = load_slots(state)
             np.add.at(self._records[:, HELD], self._slots.trajectory[self._slots.trajectory >= 0], 1)

@@ -7,6 +7,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.data import Trajectories
+from rewind.data.trajectories import rows_of
 from rewind.errors import UsageError
 from rewind.memory.batch import Plan
 from rewind.memory.growing import resized
@@ -62,10 +63,7 @@ class UniformReplay(Replay):
         self._offsets: Array = np.empty(0, np.int64)  # (trajectories,) from a transition's number to its row
         self._current = False  # whether these three are those of the store
 
-    def _prepare(self, data: Trajectories, store: Store) -> None:
-        self._prepare_draws(store)
-
-    def _prepare_draws(self, store: Store) -> None:
+    def _prepare(self, data: Trajectories | None, store: Store) -> None:
         self._ends = np.cumsum(store.transitions)
         self._guide = make_guide(self._ends)
         self._offsets = store.starts - self._ends + store.transitions
@@ -77,7 +75,7 @@ class UniformReplay(Replay):
 
     def _fill(self, plan: Plan, store: Store) -> None:
         if not self._current:
-            self._prepare_draws(store)
+            self._prepare(None, store)
         check_playable(self._ends[-1:])
         uniforms = self._stream.take(plan.indices.size).reshape(plan.indices.shape)
         draw(uniforms, self._ends, self._guide, self._offsets, plan.indices, plan.trajectories)
@@ -105,14 +103,9 @@ class PrioritizedReplay(Replay):
     def _prepare(self, data: Trajectories, store: Store) -> None:
         self._largest = 1.0
         self._tree = empty_tree(store.rows)
-        fill_tree(self._tree, self._playable_rows(store).astype(np.float64))
-
-    def _playable_rows(self, store: Store) -> Array:
-        """(rows,) whether a row is a transition, that is, has a successor."""
-        marks = np.zeros(store.rows + 1, np.int64)
-        np.add.at(marks, store.starts, 1)
-        np.add.at(marks, store.starts + store.transitions, -1)
-        return np.cumsum(marks[:-1]) > 0
+        weights = np.zeros(store.rows)
+        weights[rows_of(store.starts, store.transitions)] = 1.0
+        fill_tree(self._tree, weights)
 
     @property
     def _leaves(self) -> Array:
@@ -130,7 +123,7 @@ class PrioritizedReplay(Replay):
         self._set_rows(begins[held], data.transitions[held], self._largest**self.alpha)
 
     def _set_rows(self, starts: Array, lengths: Array, weight: float) -> None:
-        rows = np.concatenate([np.arange(a, a + n) for a, n in zip(starts, lengths, strict=True)] or [starts])
+        rows = rows_of(starts, lengths)
         set_leaves(self._tree, rows, np.full(len(rows), weight))
 
     def probabilities(self) -> Array:
@@ -166,9 +159,9 @@ class PrioritizedReplay(Replay):
     def _state(self) -> State:
         return {"weights": self._leaves[: self.store.rows].copy(), "largest": self._largest}
 
-    def _load_state(self, state: State) -> None:
+    def _load_state(self, state: State, store: Store) -> None:
         weights = np.array(state["weights"])
-        if weights.shape != (self.store.rows,):
-            raise ValueError(f"weights has shape {weights.shape}; expected ({self.store.rows},)")
-        self._largest = float(state["largest"])
+        if weights.shape != (store.rows,):
+            raise ValueError(f"weights has shape {weights.shape}; expected ({store.rows},)")
+        self._largest, self._tree = float(state["largest"]), empty_tree(store.rows)
         fill_tree(self._tree, weights)
