@@ -20,6 +20,7 @@ from rewind.evaluation.offline_table import LOG, OFFLINE
 from rewind.files import file_digest, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
+from rewind.training.spec import with_vectors
 
 SOURCE = (
     "dataset",
@@ -72,7 +73,7 @@ def load_log(policies: Sequence[SavedPolicy], dataset: str | None = None) -> Tra
     if columns and str(place).lower().endswith(SUFFIXES):  # a table, and not what was made of it
         source["map"] = columns
     try:
-        data = load(place, **source)
+        data = with_vectors(load(place, **source))
     except RewindError as error:
         raise type(error)(f"the data of {policies[0].folder}: {error}; --dataset says where it is now") from error
     if {data.fingerprint} != prints:
