@@ -8,6 +8,7 @@ import pytest
 for package in ("jax", "equinox", "optax", "tyro", "h5py", "pyarrow"):
     pytest.importorskip(package)
 
+from tests.data import layouts
 from tests.data.layouts import lerobot, robomimic, steps, write
 
 from rewind.cli import main
@@ -31,6 +32,11 @@ FILES = {
     "csv": lambda folder: table(folder, "csv"),
     "parquet": lambda folder: table(folder, "parquet"),
     "rllib": rllib,
+    "rllib json": lambda folder: [layouts.rllib(folder / "out.json")[0], "--algorithm", "dqn"],
+    "rllib folder": lambda folder: [
+        layouts.rllib(folder / "output-2026-11-17_05-00-00_worker-0_0.json", discrete=False)[0].parent,
+        *("--horizon", "5"),
+    ],
     "robomimic": lambda folder: [robomimic(folder / "demos.hdf5"), "--keys", "object", "--mask", "train"],
     "lerobot v2.1": lambda folder: [lerobot(folder / "pusht", "v2.1")[0]],
     "lerobot v3.0": lambda folder: [lerobot(folder / "pusht", "v3.0")[0], "--horizon", "5"],
@@ -63,6 +69,7 @@ def test_a_map_leads_from_a_table_to_a_policy_in_two_commands(tmp_path, capsys):
     ("make", "said"),
     [
         (rllib, "where actions are discrete, choose dqn, discrete_iql or discrete_bc"),
+        (lambda folder: [layouts.rllib(folder / "out.json", packed=["obs"])[0]], "obs is packed (a compressed pickle"),
         (lambda folder: [lerobot(folder / "poor", "v3.0", reward=False)[0]], "no column next.reward for rewards"),
         (lambda folder: [robomimic(folder / "demos.hdf5"), "--keys", "agentview_image"], "agents take vectors"),
     ],
