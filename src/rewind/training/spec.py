@@ -183,10 +183,11 @@ def with_vectors(data: Trajectories) -> Trajectories:
 
 def _width(what: str, array: Any) -> int:
     if array.ndim != 2:
+        hints = {"action": "where actions are discrete, choose dqn, discrete_iql or discrete_bc"}
+        hint = hints.get(what, "or train your own network on the memory's batches")
         raise UsageError(
             f"each {what} has shape {array.shape[1:]}; agents take vectors: "
-            f"give the {what}s the shape ({len(array):,}, numbers); "
-            "where actions are discrete, choose dqn, discrete_iql or discrete_bc"
+            f"give the {what}s the shape ({len(array):,}, numbers); {hint}"
         )
     return int(array.shape[1])
 
