@@ -8,6 +8,8 @@ import pytest
 for package in ("jax", "equinox", "optax", "tyro", "h5py", "pyarrow"):
     pytest.importorskip(package)
 
+import h5py
+from tests.data import layouts
 from tests.data.layouts import lerobot, robomimic, steps, write
 
 from rewind.cli import main
@@ -31,6 +33,11 @@ FILES = {
     "csv": lambda folder: table(folder, "csv"),
     "parquet": lambda folder: table(folder, "parquet"),
     "rllib": rllib,
+    "rllib json": lambda folder: [layouts.rllib(folder / "out.json")[0], "--algorithm", "dqn"],
+    "rllib folder": lambda folder: [
+        layouts.rllib(folder / "output-2026-11-17_05-00-00_worker-0_0.json", discrete=False)[0].parent,
+        *("--horizon", "5"),
+    ],
     "robomimic": lambda folder: [robomimic(folder / "demos.hdf5"), "--keys", "object", "--mask", "train"],
     "lerobot v2.1": lambda folder: [lerobot(folder / "pusht", "v2.1")[0]],
     "lerobot v3.0": lambda folder: [lerobot(folder / "pusht", "v3.0")[0], "--horizon", "5"],
@@ -50,6 +57,38 @@ def test_a_file_is_inspected_and_trained_on_for_200_steps(tmp_path, capsys, kind
     assert run["alive"] and np.isfinite(run["td_error"])
 
 
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_becomes_a_folder_on_the_disk_with_the_same_options(tmp_path, capsys, kind):
+    (tmp_path / "in").mkdir()
+    path, *options = map(str, FILES[kind](tmp_path / "in"))
+    asked = [option for option in options if option not in ("--algorithm", "dqn")]
+    main(["data", "convert", path, str(tmp_path / "folder"), *asked])
+    figures = []
+    for arguments in ([path, *asked], [str(tmp_path / "folder")]):
+        main(["inspect", *arguments, "--json", str(tmp_path / "figures.json")])
+        figures.append(json.loads((tmp_path / "figures.json").read_text()))
+    assert figures[0] == figures[1]
+
+
+def test_options_of_another_kind_of_file_are_refused_when_it_is_converted(tmp_path, capsys):
+    with h5py.File(tmp_path / "log.hdf5", "w") as file:
+        file["observations"] = np.zeros((3, 2))
+    with pytest.raises(SystemExit):
+        main(["data", "convert", str(tmp_path / "log.hdf5"), str(tmp_path / "folder"), "--episode", "id"])
+    assert "episode makes no sense for this kind of data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["robomimic", "lerobot v3.0", "csv"])
+def test_policies_are_evaluated_again_on_the_data_as_it_was_read(tmp_path, capsys, kind):
+    path, *options = map(str, FILES[kind](tmp_path))
+    options += ["--horizon", "7"] if kind == "csv" else []
+    small = ["--hidden", "8", "--batch-size", "8", "--env", "none", "--out", str(tmp_path / "out"), "--algorithm", "bc"]
+    main(["train", "--dataset", path, *options, "--steps", "20", "--hold-out", "0.3", "--fit-steps", "20", *small])
+    first = json.loads((tmp_path / "out/offline.json").read_text())
+    main(["evaluate", str(tmp_path / "out"), "--offline", "--steps", "20"])
+    assert json.loads((tmp_path / "out/offline.json").read_text())["policies"] == first["policies"]
+
+
 def test_a_map_leads_from_a_table_to_a_policy_in_two_commands(tmp_path, capsys):
     path, *named = map(str, table(tmp_path, "csv"))
     main(["inspect", path, *named, "--write-map", str(tmp_path / "map.toml")])
@@ -63,8 +102,9 @@ def test_a_map_leads_from_a_table_to_a_policy_in_two_commands(tmp_path, capsys):
     ("make", "said"),
     [
         (rllib, "where actions are discrete, choose dqn, discrete_iql or discrete_bc"),
+        (lambda folder: [layouts.rllib(folder / "out.json", packed=["obs"])[0]], "obs is packed (a compressed pickle"),
         (lambda folder: [lerobot(folder / "poor", "v3.0", reward=False)[0]], "no column next.reward for rewards"),
-        (lambda folder: [robomimic(folder / "demos.hdf5"), "--keys", "agentview_image"], "agents take vectors"),
+        (lambda folder: [robomimic(folder / "demos.hdf5"), "--keys", "agentview_image"], "or train your own network"),
     ],
 )
 def test_what_cannot_be_trained_on_is_one_line_that_says_what_is_missing(tmp_path, capsys, make, said):

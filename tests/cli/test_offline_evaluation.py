@@ -1,6 +1,7 @@
 """From a log to a ranked page without a simulator: `rewind train --hold-out`, `evaluate --offline`, `report`."""
 
 import json
+from dataclasses import replace
 from shutil import copytree
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.report.browser import chromium, fits_the_screen, visit
 import rewind
 from rewind.cli import main
 from rewind.data import save_npz
+from rewind.data.folder import save_folder
 from rewind.data.split import split
 from rewind.evaluation.offline_record import discount_of, find_policies, held_out_of
 from rewind.report.decision import verdict
@@ -136,3 +138,17 @@ def test_a_log_with_action_probabilities_gets_importance_sampling(tmp_path, caps
     main(["evaluate", str(run), "--offline", "--steps", "20"])  # loads the column again
     record = json.loads((run / "offline.json").read_text())
     assert all(len(policy["importance"]["estimate"]) == 3 for policy in record["policies"])
+
+
+def test_dict_observations_on_the_disk_are_held_out_ranked_and_evaluated_again(tmp_path, capsys):
+    def parts(array):
+        return {"speed": array[:, :1], "level": array[:, 1:]}
+
+    dicts = replace(DATA, observations=parts(DATA.observations), final_observations=parts(DATA.final_observations))
+    save_folder(dicts, tmp_path / "log")
+    main(["inspect", str(tmp_path / "log")])
+    main(["train", "--dataset", str(tmp_path / "log"), *TRAIN, "--out", str(tmp_path / "run")])
+    first = json.loads((tmp_path / "run" / "offline.json").read_text())
+    assert first["trajectories"] == 10 and first["held_out"]
+    main(["evaluate", str(tmp_path / "run"), "--offline", "--steps", "20"])
+    assert json.loads((tmp_path / "run" / "offline.json").read_text())["policies"] == first["policies"]

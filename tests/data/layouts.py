@@ -98,3 +98,35 @@ def lerobot(folder, version, lengths=(4, 3, 5), reward=True, told=None):
         parquet.write_table(table.slice(7), data / "file-001.parquet")
     (meta / "info.json").write_text(json.dumps(info))
     return folder, columns
+
+
+def rllib(path, lengths=(6, 3, 5), terminated=(True, False, True), discrete=True, per_line=4, old=False, packed=()):
+    """A file as RLlib's JsonWriter writes it: batches of a few steps, each on one line; and its columns."""
+    rng = np.random.default_rng(0)
+    ids, t = np.repeat(241_561_760 + 7 * np.arange(len(lengths)), lengths), np.concatenate([*map(np.arange, lengths)])
+    rows, last = len(t), np.cumsum(lengths) - 1
+    seen = rng.normal(size=(rows + len(lengths), 4)).astype(np.float32)
+    at = np.arange(rows) + np.repeat(np.arange(len(lengths)), lengths)
+    ended = np.zeros(rows, bool)
+    ended[last] = terminated
+    cut = np.zeros(rows, bool)
+    cut[last] = ~np.array(terminated)
+    flags = {"dones": ended | cut} if old else {"terminateds": ended, "truncateds": cut}
+    columns = {
+        "obs": seen[at],
+        "new_obs": seen[at + 1],
+        "actions": rng.integers(0, 2, rows) if discrete else rng.uniform(-1, 1, (rows, 1)).astype(np.float32),
+        "rewards": rng.random(rows).astype(np.float32),
+        **flags,
+        "eps_id": ids,
+        "t": t,
+        "agent_index": np.zeros(rows, int),
+        "unroll_id": np.zeros(rows, int),
+        "action_logp": rng.random(rows),
+    }
+    with path.open("w") as file:
+        for begin in range(0, rows, per_line):
+            batch = {key: column[begin : begin + per_line].tolist() for key, column in columns.items()}
+            batch |= dict.fromkeys(packed, "BCJNGGhAAbwAAAAAAACtAbwAgIAFlfa7AAAAAAAAjBJudW1weQ==")
+            file.write(json.dumps({"type": "SampleBatch", **batch, "infos": [{}] * len(batch["t"])}) + "\n")
+    return path, columns

@@ -46,6 +46,8 @@ def test_a_map_that_inspect_writes_reads_the_same_without_guesses(tmp_path, caps
     path = write(tmp_path / "log.csv", steps([4, 3], [True, False]))
     with pytest.warns(UserWarning, match=r"guessed time=t, reward=r, observations=obs_a, obs_b, actions=u1, u2"):
         load(path, episode="id", terminal="over")
+    with pytest.warns(UserWarning, match=r"actions=u1, u2 \(not used: id, over\); name them if that is wrong"):
+        load(path)
     flags = ["--episode", "id", "--terminal", "over", "--write-map", str(tmp_path / "map.toml")]
     main(["inspect", str(path), *flags])
     assert f"rewind train --dataset {path} --map {tmp_path / 'map.toml'}" in capsys.readouterr().out

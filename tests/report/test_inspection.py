@@ -1,6 +1,7 @@
 """`rewind inspect` says what the data is like."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -199,3 +200,21 @@ def test_terminals_at_one_step_without_time_outs_are_told():
     del log["timeouts"]
     with pytest.warns(UserWarning, match="all 4 trajectories end with a terminal at step 6"):
         assert "terminals at one step" in problems(from_d4rl(log))
+
+
+def test_dict_observations_have_the_problems_of_their_parts_and_are_not_copied():
+    rng, data = np.random.default_rng(0), smooth([50] * 60)
+    parts = {"wide": rng.random((3000, 1000), np.float32), "still": np.zeros((3000, 2)), "rest": data.observations}
+    parts["wide"][150:200] = parts["rest"][150:200] = 1  # nothing changes in trajectory 3
+    parts["wide"][250:300] = 1  # only one part rests in trajectory 5
+    finals = {key: part[data.ends] for key, part in parts.items()}
+    dicts = replace(data, observations=parts, final_observations=finals)
+    tracemalloc.start()
+    try:
+        found = problems(dicts)
+        assert tracemalloc.get_traced_memory()[1] < 0.5 * dicts.nbytes
+    finally:
+        tracemalloc.stop()
+    width = 1002 + data.observations.shape[1]
+    assert found["constant columns"].startswith(f"2 of {width} observation columns never change ({width - 1002}, ")
+    assert "in 1 trajectories (3)" in found["nothing changes"] and "duplicates" not in found

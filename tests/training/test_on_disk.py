@@ -10,7 +10,9 @@ pytest.importorskip("equinox")
 
 from rewind.data import load
 from rewind.data.folder import save_folder
-from rewind.data.parts import on_disk
+from rewind.data.lazy_rows import LazyRows
+from rewind.data.parts import lazy, on_disk
+from rewind.guard import support_of
 from rewind.training import View, make_runs, reading, train
 from rewind.training.group import sources_of
 from rewind.training.planner import Planner
@@ -80,6 +82,48 @@ def test_training_from_the_disk_is_training_in_memory_bit_for_bit(tmp_path):
         assert one.records == other.records
 
 
+@pytest.fixture
+def never_whole(monkeypatch):
+    """Reading all rows of arrays on the disk at once is an error."""
+
+    def fail(*_, **__):
+        raise AssertionError("all rows were read")
+
+    monkeypatch.setattr(LazyRows, "__array__", fail)
+
+
+def test_trajectories_are_held_out_on_the_disk_as_in_memory_without_a_copy(tmp_path, never_whole):
+    data = saved(DATA, tmp_path / "data")
+    view = View("return_range", normalise_states=True, top=0.5, hold_out=0.3)
+    runs = make_runs(DATA, "td3_bc", samplers=["tr"], view=view, **SMALL)
+    for one, other in zip(trained(DATA, runs), trained(data, runs), strict=True):
+        assert all(map(np.array_equal, weights(one), weights(other)))
+        assert one.records == other.records and on_disk(other.data.observations) and on_disk(other.data.actions)
+        assert one.data.fingerprint == other.data.fingerprint
+        supports = (support_of(lazy(of.data.observations), lazy(of.data.actions)) for of in (one, other))
+        assert len({str(vars(support)) for support in supports}) == 1
+
+
+def in_parts(data):
+    """The same observations as a dict, with a key of its own for the first column, and whole numbers."""
+
+    def parts(array):
+        return {"speed": array[:, 0], "level": np.arange(2 * len(array)).reshape(-1, 2) % 7, "rest": array[:, 1:]}
+
+    return replace(data, observations=parts(data.observations), final_observations=parts(data.final_observations))
+
+
+@pytest.mark.parametrize("hold_out", [0.0, 0.3])
+def test_dict_observations_train_from_the_disk_as_in_memory_without_a_copy(tmp_path, never_whole, hold_out):
+    dicts = in_parts(DATA)
+    data = saved(dicts, tmp_path / "data")
+    runs = make_runs(dicts, "td3_bc", samplers=["tr"], view=View(normalise_states=True, hold_out=hold_out), **SMALL)
+    assert runs[0].agent.observation_size == 5
+    for one, other in zip(trained(dicts, runs), trained(data, runs), strict=True):
+        assert all(map(np.array_equal, weights(one), weights(other)))
+        assert one.data.fingerprint == other.data.fingerprint and on_disk(other.data.observations)
+
+
 @pytest.mark.long
 def test_a_resumed_training_with_uncertainty_and_windows_is_the_same_from_the_disk(tmp_path):
     data = saved(DATA, tmp_path / "data")
@@ -99,6 +143,6 @@ def test_blocks_of_large_rows_are_shorter(tmp_path, monkeypatch):
 
 
 def test_states_are_normalised_by_the_same_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("rewind.training.view.ROWS_AT_A_TIME", 50)
+    monkeypatch.setattr("rewind.data.lazy_rows.ROWS_AT_A_TIME", 50)
     for one, other in zip(make_normaliser(DATA, True), make_normaliser(saved(DATA, tmp_path / "x"), True), strict=True):
         np.testing.assert_array_equal(one, other)

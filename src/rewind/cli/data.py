@@ -1,12 +1,13 @@
 """`rewind data`: list, download, build and convert data sets."""
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from rewind.agents.settings import agent_tables, paper_beta, paper_row, paper_settings
 from rewind.cli.arguments import Positional, Rare, command, named
+from rewind.cli.reader_options import ReaderOptions
 from rewind.data.boundaries import Boundaries
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
 from rewind.data.convert import convert
@@ -153,7 +154,7 @@ class DataBuild:
 class DataConvert:
     """Write a data set as a folder of .npy files that stay on the disk, for data that does not fit into memory.
 
-    Use the folder like any data set: rewind train --dataset FOLDER. An HDF5 file is converted piece by piece.
+    Use the folder like any data set: rewind train --dataset FOLDER. D4RL's HDF5 files are converted piece by piece.
 
     Example: rewind data convert log.hdf5 log_on_disk
     """
@@ -168,12 +169,11 @@ class DataConvert:
     """Join one-step successes to the trajectory before them. Default: the catalogue's rule, otherwise no."""
     keys: Rare[tuple[str, ...] | None] = None
     """For dict observations: the keys to concatenate, in this order."""
-    extras: Rare[tuple[str, ...] | None] = None
-    """Further columns to keep, for example costs."""
+    reader: ReaderOptions = field(default_factory=ReaderOptions)
 
     def run(self) -> None:
-        rule = {"boundaries": self.boundaries, "merge_fragments": self.merge_fragments}
-        convert(self.source, self.folder, **rule, keys=self.keys, extras=self.extras)
+        rule = {"boundaries": self.boundaries, "merge_fragments": self.merge_fragments, "keys": self.keys}
+        convert(self.source, self.folder, **rule, **self.reader.given())
         data = load(self.folder)
         print(f"{data}\nwrote {self.folder}: {data.nbytes / 1e6:,.1f} MB, which stay on the disk")
 

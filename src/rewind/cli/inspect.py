@@ -22,8 +22,8 @@ class Inspect:
     """
 
     dataset: Positional[str]
-    """A .csv, .parquet, .hdf5 or .npz file, a Minari or LeRobot folder, a Minari id, or a catalogued or rebuilt data
-    set's name (rewind data list)."""
+    """A .csv, .parquet, .hdf5, .npz or .json (RLlib) file, a Minari, LeRobot or RLlib folder, a Minari id, or a name
+    that rewind data list prints."""
     boundaries: Rare[Boundaries | None] = None
     """Where trajectories end in flat data. Default: the catalogue's rule, otherwise flags."""
     merge_fragments: Rare[bool | None] = None

@@ -1,4 +1,4 @@
-"""Options of `rewind inspect` and `rewind train` for kinds of files, mostly tables, and for further columns."""
+"""Options of `inspect`, `train` and `data convert` for kinds of files, mostly tables, and for further columns."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -10,15 +10,16 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.folder import save_folder, write_array
-from rewind.data.load import load, read_hdf5
+from rewind.data.load import RULE, load, read_hdf5
 from rewind.data.parts import mapped
+from rewind.data.robomimic import is_robomimic
 from rewind.errors import UsageError
 
 
 def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> None:
     """Write a data set as a folder whose rows `load` leaves on the disk.
 
-    An HDF5 file is converted piece by piece, whatever its size; anything else is loaded first.
+    An HDF5 file in D4RL's layout is converted piece by piece, whatever its size; anything else is loaded first.
 
     options: of `load`
     """
@@ -28,11 +29,11 @@ def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> Non
     folder.parent.mkdir(parents=True, exist_ok=True)
     given = {name: value for name, value in options.items() if value is not None}
     is_file = isinstance(dataset, (str, os.PathLike)) and Path(dataset).expanduser().is_file()
-    if not is_file or Path(dataset).suffix.lower() not in (".hdf5", ".h5"):
+    if not is_file or Path(dataset).suffix.lower() not in (".hdf5", ".h5") or is_robomimic(dataset):
         save_folder(load(dataset, **given), folder)
         return
-    if "keys" in given:
-        raise UsageError("keys makes no sense for this kind of data: leave it out")
+    if wrong := [name for name in given if name not in RULE]:
+        raise UsageError(f"{' and '.join(wrong)} makes no sense for this kind of data: leave it out")
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         save_folder(read_hdf5(dataset, column=partial(_on_disk, Path(temporary)), **given), folder)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.header import read_header
-from rewind.data.parts import find_parts
+from rewind.data.parts import each_part, find_parts
 from rewind.data.trajectories import CHUNK_ROWS, FIELDS, Trajectories
 from rewind.errors import DataError, UsageError, naming, one_line
 from rewind.files import check_file, sync
@@ -42,6 +43,12 @@ def load_folder(path: str | os.PathLike[str]) -> Trajectories:
         raise naming(folder, error) from error
     except (OSError, ValueError) as error:
         raise DataError(f"{folder} cannot be read: {one_line(error)}") from error
+
+
+def in_memory(trajectories: Trajectories) -> Trajectories:
+    """The same data, with rows that were selected on the disk read into memory."""
+    names = ("observations", "actions", "final_observations", "extras")
+    return replace(trajectories, **{name: each_part(np.asarray, getattr(trajectories, name)) for name in names})
 
 
 def _open(file: Path) -> Array:

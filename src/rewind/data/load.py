@@ -18,6 +18,7 @@ from rewind.data.minari_sets import is_minari, load_minari
 from rewind.data.npz import load_npz
 from rewind.data.ogbench import from_ogbench, is_ogbench, is_task, load_task
 from rewind.data.originals import get
+from rewind.data.rllib import is_rllib, load_rllib
 from rewind.data.robomimic import is_robomimic, load_robomimic
 from rewind.data.table_files import SUFFIXES
 from rewind.data.tables import load_table
@@ -60,16 +61,17 @@ def load(
     """Trajectories from whatever holds them.
 
     dataset: Trajectories; a D4RL-style dict; a Minari data set, or its id; an episode or a list of them; the path of a
-        .csv, .parquet, .hdf5 or .npz file, of a Minari or LeRobot folder or of one written by `convert`; the name of a
-        catalogued data set, whose file is downloaded if it is missing; that of a rebuilt one (`rewind/...`), which is
-        built if it is missing; or what a reader of another package takes
+        .csv, .parquet, .hdf5, .npz or RLlib's .json file, of a Minari, LeRobot or RLlib folder or of one written by
+        `convert`; the name of a catalogued data set, whose file is downloaded if it is missing; that of a rebuilt one
+        (`rewind/...`), which is built if it is missing; or what a reader of another package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
     keys: for dict observations (Minari, robomimic, LeRobot), the keys to put side by side, in this order; by default
         those of Minari stay dicts
     extras: names of further columns to keep, such as costs: batches carry them
     options: of one kind of data. Tables take episode, time, observations, actions, reward, terminal, truncated,
-        next_observations, horizon, discrete and map, as in `load_table`; robomimic's files take mask
+        next_observations, horizon, discrete and map, as in `load_table`; LeRobot's folders take reward and
+        horizon, RLlib's files horizon, robomimic's files mask
     """
     given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys, "extras": extras, **options}
     options = {name: value for name, value in given.items() if value is not None}
@@ -104,8 +106,8 @@ def _unreadable(dataset: Any) -> RewindError:
     if path.is_file():
         known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
         return DataError(
-            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {known}, and Minari and LeRobot folders. "
-            "Save a table of steps as .csv or .parquet: docs/data.md, tables"
+            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {known}, and Minari, LeRobot and RLlib "
+            "folders. Save a table of steps as .csv or .parquet: docs/data.md, tables"
         )
     if path.is_absolute():
         return DataError(f"no file or folder {path}")
@@ -182,6 +184,7 @@ READERS: Registry[Reader] = Registry(
         "minari": Reader(load_minari, reads=is_minari, options=("keys",)),
         "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon")),
         "folder": Reader(load_folder, reads=is_folder),
+        "rllib": Reader(load_rllib, (".json",), reads=is_rllib, options=("horizon",)),
         "minari folder": Reader(
             lambda path, **keys: load_minari(_path(path), **keys),
             reads=lambda path: _is_name(path) and _path(path).is_dir(),

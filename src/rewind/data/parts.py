@@ -1,5 +1,6 @@
 """Arrays, dicts of arrays and arrays on the disk: their parts, and whether they fit together."""
 
+import math
 import mmap
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.flags import flag_array
+from rewind.data.lazy_rows import LazyRows
 from rewind.errors import DataError
 
 FEW_PAGES = 4
@@ -40,10 +42,25 @@ def shown(value: Any) -> str:
     return f"{value.dtype} {value.shape[1:]}"
 
 
-def side_by_side(value: Any) -> Array:
-    """The parts of a dict as one row of numbers per entry, in the order of its keys; an array keeps its first axis."""
+def lazy(array: Any) -> Any:
+    """An array on the disk as rows that are read when they are asked for; one in memory as it is."""
+    return LazyRows([array]) if on_disk(array) else array
+
+
+def chosen_rows(array: Any, rows: Array) -> Any:
+    """These rows of an array: a copy, but those of an array on the disk stay there."""
+    return LazyRows([array], rows) if on_disk(array) else array[rows]
+
+
+def side_by_side(value: Any) -> Any:
+    """The parts of a dict as one row of numbers per entry, in the order of its keys; an array keeps its first axis.
+
+    Arrays on the disk stay there: `LazyRows` of them are returned.
+    """
     if not isinstance(value, dict):
         return np.asarray(value.reshape(len(value), -1))
+    if on_disk(value):
+        return LazyRows([*value.values()], shape=(sum(math.prod(part.shape[1:]) for part in value.values()),))
     return np.concatenate([part.reshape(len(part), -1) for part in value.values()], axis=1)
 
 
@@ -57,7 +74,9 @@ def mapped(value: Any) -> Any:
 
 def on_disk(value: Any) -> bool:
     """Whether an array, or one of a dict of them, is mapped from a file."""
-    return any(map(on_disk, value.values())) if isinstance(value, dict) else _mapping(value) is not None
+    if isinstance(value, (dict, LazyRows)):
+        return any(map(on_disk, value.values() if isinstance(value, dict) else value.parts))
+    return _mapping(value) is not None
 
 
 def _mapping(value: Any) -> Any:
@@ -74,6 +93,10 @@ def read_soon(array: Any, rows: Array) -> None:
 
     Otherwise it reads around each of them, up to megabytes, most of which nobody asked for.
     """
+    if isinstance(array, LazyRows):
+        for part in array.parts:
+            read_soon(part, rows if array.chosen is None else np.sort(array.chosen[rows]))
+        return
     source = _mapping(array)
     if source is None or not hasattr(mmap, "MADV_RANDOM") or not array.size or not rows.size:
         return

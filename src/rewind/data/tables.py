@@ -37,7 +37,10 @@ def load_table(
         found, guesses = resolve(wanted, files.names)
         if guesses:
             told = ", ".join(f"{role}={_short(value)}" for role, value in guesses.items())
-            warn(f"{path}: guessed {told}; name them if that is wrong, or edit what rewind inspect --write-map writes")
+            unused = [column for column in files.names if column not in found.used()]
+            rest = f" (not used: {_short(unused)})" if unused else ""
+            edit = "name them if that is wrong, or edit what rewind inspect --write-map writes"
+            warn(f"{path}: guessed {told}{rest}; {edit}")
         rows, _ = read_rows(files, found)
         return to_trajectories(rows, files, found, name or path.stem)
 

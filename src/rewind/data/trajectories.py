@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.flags import flag_array
-from rewind.data.parts import by_key, check_inner, check_rows, each_part, frozen, mapped, named_parts
+from rewind.data.lazy_rows import LazyRows
+from rewind.data.parts import by_key, check_inner, check_rows, chosen_rows, each_part, frozen, mapped, named_parts
 from rewind.errors import DataError
 from rewind.files import arrays_digest
 
@@ -192,14 +193,14 @@ class Trajectories:
         return replace(self, rewards=transform(self.rewards), notes={**self.notes, "rewards": note})
 
     def select(self, trajectories: Array) -> Trajectories:
-        """Some of the trajectories, in this order."""
+        """Some of the trajectories, in this order. Arrays on the disk stay there: `LazyRows` of them are returned."""
         rows = np.concatenate(
             [np.arange(a, a + n) for a, n in zip(self.starts[trajectories], self.lengths[trajectories], strict=True)]
         )
         per_row = ("observations", "actions", "rewards", "inner_terminals", "extras")
         named = {name: getattr(self, name) for name in (*FIELDS, "inner_terminals", "extras")}
         arrays = {
-            name: each_part(lambda array, chosen=rows if name in per_row else trajectories: array[chosen], value)
+            name: each_part(partial(chosen_rows, rows=rows if name in per_row else trajectories), value)
             for name, value in named.items()
             if value is not None
         }
@@ -227,8 +228,10 @@ class Trajectories:
             yield episode
 
 
-def storage_array(name: str, value: object, always_float: bool = False) -> Array:
+def storage_array(name: str, value: object, always_float: bool = False) -> Any:
     """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans unchanged."""
+    if isinstance(value, LazyRows):
+        return value  # of arrays as they are stored
     try:
         array = np.asarray(mapped(value))
     except (ValueError, TypeError) as error:
@@ -271,7 +274,7 @@ def check_lengths(value: object, rows: int) -> Array:
 
 def check_finite(name: str, array: Array, lengths: Array | None) -> None:
     """Raise an error that names the first row and trajectory with a NaN or an infinity."""
-    if array.dtype.kind != "f":
+    if array.dtype.kind != "f" or isinstance(array, LazyRows):  # rows of arrays that were checked
         return
     for begin in range(0, len(array), CHUNK_ROWS):
         chunk = array[begin : begin + CHUNK_ROWS]

@@ -17,12 +17,14 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data import Trajectories
+from rewind.data.folder import in_memory
 from rewind.errors import DataError, UsageError
 from rewind.evaluation.diagnose import monte_carlo
 from rewind.evaluation.fqe import Choices, FitSettings, LoggedRows, Scale, fitted_values
 from rewind.evaluation.offline_table import LOG
 from rewind.statistics import LEVEL, Estimate, bootstrap, mean, t_quantile
 from rewind.targets import target_bounds
+from rewind.training.spec import with_vectors
 
 Acts = Callable[[Array], Any]  # (rows, observation) -> (rows, action), or whole numbers (rows,)
 
@@ -134,6 +136,7 @@ class LogView:
     """
 
     def __init__(self, data: Trajectories, policies: Mapping[str, Acts]) -> None:
+        data = in_memory(with_vectors(data))
         if data.observations.ndim != 2:
             raise DataError(f"each observation has shape {data.observations.shape[1:]}; expected a vector")
         self.data = data

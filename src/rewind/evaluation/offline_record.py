@@ -20,14 +20,10 @@ from rewind.evaluation.offline_table import LOG, OFFLINE
 from rewind.files import file_digest, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
+from rewind.training.spec import with_vectors
 
-SOURCE = (
-    "dataset",
-    "boundaries",
-    "merge_fragments",
-    "keys",
-    "extras",
-)  # of `rewind train`: what the data is loaded with
+# Of `rewind train`: what the data is loaded with
+SOURCE = ("dataset", "boundaries", "merge_fragments", "keys", "extras", "mask", "reward", "horizon")
 
 LOG_PROB = "log_prob"  # the further column with the log-probabilities of the logged actions
 
@@ -64,15 +60,17 @@ def load_log(policies: Sequence[SavedPolicy], dataset: str | None = None) -> Tra
     if len(prints) > 1:
         raise UsageError(f"the policies were trained on {len(prints)} different data sets: evaluate them apart")
     source = dict(first.get("source", {}))
-    place = dataset or source.pop("dataset", None) or first.get("data", {}).get("name")
+    loaded = source.pop("dataset", None)
+    place = dataset or loaded or first.get("data", {}).get("name")
     if place is None:
         raise UsageError(f"{policies[0].folder} does not say what it was trained on: --dataset FILE")
-    source.pop("dataset", None)
+    if str(loaded).lower().endswith(SUFFIXES):  # its columns say all
+        source = {name: value for name, value in source.items() if name not in ("reward", "horizon")}
     columns = first.get("data", {}).get("notes", {}).get("columns")
     if columns and str(place).lower().endswith(SUFFIXES):  # a table, and not what was made of it
         source["map"] = columns
     try:
-        data = load(place, **source)
+        data = with_vectors(load(place, **source))
     except RewindError as error:
         raise type(error)(f"the data of {policies[0].folder}: {error}; --dataset says where it is now") from error
     if {data.fingerprint} != prints:

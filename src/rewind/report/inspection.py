@@ -11,6 +11,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.catalogue import known_label
+from rewind.data.folder import in_memory
 from rewind.data.parts import shown
 from rewind.data.trajectories import Trajectories
 from rewind.memory.choice import RULES, caution, choose
@@ -91,6 +92,7 @@ class Inspection:
 
 def inspect(data: Trajectories) -> Inspection:
     """The figures and problems of a data set."""
+    data = in_memory(data)
     values = quality(data)
     unknown = ~(data.terminated | data.final_known)
     return Inspection(

@@ -8,12 +8,13 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.boundaries import FEWEST_STEPS, jumps
-from rewind.data.parts import named_parts, side_by_side
+from rewind.data.parts import named_parts
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.memory.sweeps import common_length
 
 SLOTS = 256  # the paper's batch size
 ALIKE = 0.8  # steps as large as this share of the difference of two rows of a trajectory are not those of time
+AT_A_TIME = 1 << 22  # numbers that are compared: a row may be an image
 STUCK = (0.5, 10)  # share of a trajectory, and steps, in which nothing changes
 
 
@@ -131,12 +132,13 @@ def _arrays(data: Trajectories) -> Iterator[tuple[str, str]]:
             f"{data.actions.min():.3g} to {data.actions.max():.3g}: policies stay within the bounds of each column "
             "(--action-bounds chooses others); D4RL clips such actions",
         )
-    flat = side_by_side(data.observations)
-    constant = np.flatnonzero(flat.min(axis=0) == flat.max(axis=0))
+    columns = [part.reshape(data.rows, -1) for part in named_parts("", data.observations).values()]
+    still = np.concatenate([part.min(axis=0) == part.max(axis=0) for part in columns])
+    constant = np.flatnonzero(still)
     if constant.size and data.rows > 1:
         yield (
             "constant columns",
-            f"{len(constant)} of {flat.shape[1]} observation columns never change ({_listed(constant)}): normalisation "
+            f"{len(constant)} of {len(still)} observation columns never change ({_listed(constant)}): normalisation "
             "must not divide by their standard deviation",
         )
 
@@ -167,10 +169,10 @@ def _follow_in_time(data: Trajectories, inside: Array) -> bool:
     rows = rng.choice(inside, min(len(inside), CHUNK_ROWS))
     of = data.trajectory_of(rows)
     others = data.starts[of] + rng.integers(0, data.lengths[of])
-    flat = side_by_side(data.observations)
+    seen = data.observations
 
     def change(other: Array) -> Array:
-        return np.asarray(np.abs(np.subtract(flat[other], flat[rows], dtype=np.float64)).mean(axis=0))
+        return np.asarray(np.abs(np.subtract(seen[other], seen[rows], dtype=np.float64)).mean(axis=0))
 
     apart, steps = change(others), change(rows + 1)
     # A row is often compared with itself where trajectories are short, a step never is.
@@ -181,11 +183,13 @@ def _follow_in_time(data: Trajectories, inside: Array) -> bool:
 
 def _stuck(data: Trajectories) -> Array:
     """The trajectories that were cut and in which nothing changes at the end."""
-    flat = side_by_side(data.observations)
-    moved = np.ones(data.rows, bool)  # whether this row differs from the one before it
-    for begin in range(1, data.rows, CHUNK_ROWS):
-        rows = slice(begin, min(begin + CHUNK_ROWS, data.rows))
-        moved[rows] = (flat[rows] != flat[rows.start - 1 : rows.stop - 1]).any(axis=1)
+    moved = np.zeros(data.rows, bool)  # whether this row differs from the one before it
+    for part in named_parts("", data.observations).values():
+        flat = part.reshape(data.rows, -1)
+        count = max(1, AT_A_TIME // max(1, flat.shape[1]))
+        for begin in range(1, data.rows, count):
+            rows = slice(begin, min(begin + count, data.rows))
+            moved[rows] |= (flat[rows] != flat[rows.start - 1 : rows.stop - 1]).any(axis=1)
     moved[data.starts] = True
     last_move = np.maximum.reduceat(np.where(moved, np.arange(data.rows), 0), data.starts)
     still = data.ends - last_move
@@ -207,12 +211,13 @@ def _after_success(data: Trajectories) -> int:
 
 def _digests(data: Trajectories) -> list[bytes]:
     """What identifies each trajectory."""
-    return [
-        hashlib.blake2b(
-            side_by_side(episode["observations"]).tobytes() + episode["actions"].tobytes(), digest_size=16
-        ).digest()
-        for episode in data.episodes()
-    ]
+    digests = []
+    for episode in data.episodes():
+        digest = hashlib.blake2b(episode["actions"].tobytes(), digest_size=16)
+        for part in named_parts("", episode["observations"]).values():
+            digest.update(part.tobytes())
+        digests.append(digest.digest())
+    return digests
 
 
 def overlap(data: Trajectories, other: Trajectories) -> list[Problem]:

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from rewind.agents.agent import Agent
+from rewind.data.parts import lazy
 from rewind.errors import UsageError
 from rewind.guard import DataSupport, support_of
 from rewind.policy import Policy
@@ -32,7 +33,7 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
         about = {**provenance, **result.run.describe(), "alive": result.alive, "rewind": __version__}
         data = result.data
         if data is not None and id(data) not in supports:
-            supports[id(data)] = support_of(data.observations, data.actions)
+            supports[id(data)] = support_of(lazy(data.observations), lazy(data.actions))
         try:
             policy = to_policy(result, about, supports.get(id(data)))
             folders[number] = policy.save(out / "policies" / f"{number:03d}")

@@ -12,7 +12,7 @@ from rewind.agents import AGENTS
 from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.agents.settings import paper_settings, paper_view, required_beta
 from rewind.data import Trajectories
-from rewind.data.parts import on_disk, side_by_side
+from rewind.data.parts import side_by_side
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 from rewind.run_spec import AROUND, OFF, PRECISION, SAMPLING, VIEW, RunSpec
@@ -160,7 +160,7 @@ def agent_data(kind: type[Agent[Any]], data: Trajectories) -> Trajectories:
     data = with_vectors(data)
     if not kind.discrete or (data.actions.ndim == 2 and data.actions.shape[1] > 1):
         return data
-    numbers = data.actions.reshape(data.rows)
+    numbers = np.asarray(data.actions).reshape(data.rows)
     if not (np.issubdtype(numbers.dtype, np.integer) or (numbers == np.round(numbers)).all()) or numbers.min() < 0:
         raise UsageError(f"actions of {kind.__name__} are whole numbers from 0 on, or one-hot; here: {numbers[:5]}")
     return replace(data, actions=np.eye(int(numbers.max()) + 1, dtype=np.float32)[numbers.astype(np.int64)])
@@ -170,8 +170,6 @@ def with_vectors(data: Trajectories) -> Trajectories:
     """The data with the parts of its dict observations side by side, in alphabetical order of their keys."""
     if not isinstance(data.observations, dict):
         return data
-    if on_disk(data.observations):
-        raise UsageError("dict observations on the disk cannot be put side by side: convert them with --keys")
     for key, part in data.observations.items():
         if part.ndim > 2:
             raise UsageError(
@@ -185,10 +183,11 @@ def with_vectors(data: Trajectories) -> Trajectories:
 
 def _width(what: str, array: Any) -> int:
     if array.ndim != 2:
+        hints = {"action": "where actions are discrete, choose dqn, discrete_iql or discrete_bc"}
+        hint = hints.get(what, "or train your own network on the memory's batches")
         raise UsageError(
             f"each {what} has shape {array.shape[1:]}; agents take vectors: "
-            f"give the {what}s the shape ({len(array):,}, numbers); "
-            "where actions are discrete, choose dqn, discrete_iql or discrete_bc"
+            f"give the {what}s the shape ({len(array):,}, numbers); {hint}"
         )
     return int(array.shape[1])
 

@@ -14,7 +14,7 @@ from rewind.agents import Transitions
 from rewind.agents.agent import Agent, Window
 from rewind.arrays import Array
 from rewind.data import Trajectories, load
-from rewind.data.parts import on_disk
+from rewind.data.parts import lazy
 from rewind.data.split import check_hold_out, split
 from rewind.errors import UsageError, unknown_name
 
@@ -120,22 +120,9 @@ def make_normaliser(data: Trajectories, normalise: bool) -> Normaliser:
     width = data.observations.shape[1]
     if not normalise:
         return Normaliser(np.zeros(width, np.float32), np.ones(width, np.float32))
-    if on_disk(data.observations):
-        mean = _sum(data.observations, lambda piece: piece) / data.rows
-        scale = np.sqrt(_sum(data.observations, lambda piece: (piece - mean) ** 2) / data.rows) + 1e-3
-    else:
-        mean = data.observations.mean(0, dtype=np.float64)
-        scale = data.observations.std(0, dtype=np.float64) + 1e-3
+    seen = lazy(data.observations)
+    mean, scale = seen.mean(0, dtype=np.float64), seen.std(0, dtype=np.float64) + 1e-3
     return Normaliser(mean.astype(np.float32), scale.astype(np.float32))
-
-
-def _sum(array: NDArray[Any], function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    """The sum over rows, one after another as NumPy adds them, without a copy of all."""
-    total = np.zeros((1, array.shape[1]))
-    for begin in range(0, len(array), ROWS_AT_A_TIME):
-        piece = function(array[begin : begin + ROWS_AT_A_TIME].astype(np.float64))
-        total = np.concatenate([total, piece] if begin else [piece]).sum(0, keepdims=True)
-    return np.asarray(total[0])
 
 
 class Source(NamedTuple):
