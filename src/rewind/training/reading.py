@@ -52,10 +52,11 @@ class BlockReader:
     def start(self, planned: Planned) -> None:
         """Begin to read the rows of a block, and put the places of its rows into `planned.places`."""
         rows = planned.indices + self._firsts  # numbered over all sources
-        wanted = rows if self._span == 1 else rows[..., None] + np.arange(self._span)
-        chosen, places = np.unique(wanted, return_inverse=True)
-        places = places.reshape(wanted.shape)
-        planned.places = np.ascontiguousarray(places if self._span == 1 else places[..., 0], np.int32)
+        if self._span == 1:
+            chosen, planned.places = _in_file_order(rows)
+        else:  # rows that follow one another must do so in the table
+            chosen, places = np.unique(rows[..., None] + np.arange(self._span), return_inverse=True)
+            planned.places = np.ascontiguousarray(places.reshape(*rows.shape, self._span)[..., 0], np.int32)
         most = planned.indices.shape[1] * self._rows_per_step
         if planned.table is None:
             planned.table = np.zeros((most, self._width), np.float32)  # what nobody fills must be finite
@@ -73,6 +74,18 @@ class BlockReader:
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+def _in_file_order(rows: Array) -> tuple[Array, Array]:
+    """Rows of a plan, (runs, steps, slots), in ascending order, and the place of each among them.
+
+    Slot by slot, so that a backward sweep is one falling run: a merge sort finds those in order already.
+    """
+    flat = rows.swapaxes(1, 2).ravel()
+    order = np.argsort(flat, kind="stable")
+    places = np.empty(len(flat), np.int32)
+    places[order] = np.arange(len(flat), dtype=np.int32)
+    return flat[order], np.ascontiguousarray(places.reshape(rows.swapaxes(1, 2).shape).swapaxes(1, 2))
 
 
 def _fill(table: Array, rows: Array, source: Source, ends: Array) -> None:
