@@ -65,27 +65,23 @@ def _leaves(log: LogView, distances: Array) -> list[dict[str, Any]]:
 
 def concerns_of(figures: Mapping[str, Any], result: OfflineEvaluation, provenance: Mapping[str, Any]) -> list[str]:
     """What could be wrong with the estimate of one policy, in words."""
-    concerns = []
-    if not provenance.get("view", {}).get("hold_out"):
-        concerns.append("it was trained on these trajectories: the estimate may be too high (--hold-out 0.1)")
-    if provenance.get("alive") is False:
-        concerns.append("its training broke: this is the policy from before")
-    if result.trajectories < FEW:
-        concerns.append(f"only {result.trajectories} trajectories: the interval may be too narrow")
-    value, low, _ = figures["estimate"]
-    if abs(figures["drift"]) > (value - low) / 2:
-        concerns.append(f"the fit still moved, by {number(figures['drift'])} in a quarter of its updates: more --steps")
-    if figures["outside"] > OUTSIDE:
-        concerns.append(f"{figures['outside']:.0%} of its actions are outside what the log usually does")
-    if figures["distance"] > FAR:
-        unit = (
-            "of its actions differ from the log's" if not figures["actions"] else "half-ranges from the log's actions"
-        )
-        amount = f"{figures['distance']:.0%}" if not figures["actions"] else f"{figures['distance']:.2f}"
-        concerns.append(f"{amount} {unit}: the log says little about them")
-    if not result.cut and figures["estimate"][0] > result.best_return:
-        concerns.append("the estimate is above the best trajectory of the log: nothing in the log shows such a value")
-    return concerns
+    (value, low, _), drift, outside = figures["estimate"], figures["drift"], figures["outside"]
+    apart = f"{figures['distance']:.2f} half-ranges from the log's actions"
+    if not figures["actions"]:
+        apart = f"{figures['distance']:.0%} of its actions differ from the log's"
+    concerns = {
+        "it was trained on these trajectories: the estimate may be too high (--hold-out 0.1)":
+            not provenance.get("view", {}).get("hold_out"),
+        "its training broke: this is the policy from before": provenance.get("alive") is False,
+        f"only {result.trajectories} trajectories: the interval may be too narrow": result.trajectories < FEW,
+        f"the fit still moved, by {number(drift)} in a quarter of its updates: more --steps":
+            abs(drift) > (value - low) / 2,
+        f"{outside:.0%} of its actions are outside what the log usually does": outside > OUTSIDE,
+        f"{apart}: the log says little about them": figures["distance"] > FAR,
+        "the estimate is above the best trajectory of the log: nothing in the log shows such a value":
+            not result.cut and value > result.best_return,
+    }  # fmt: skip
+    return [concern for concern, applies in concerns.items() if applies]
 
 
 def _five(values: Array) -> list[float]:

@@ -21,14 +21,7 @@ from rewind.files import file_digest, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
 
-SOURCE = (
-    "dataset",
-    "boundaries",
-    "merge_fragments",
-    "keys",
-    "extras",
-)  # of `rewind train`: what the data is loaded with
-
+SOURCE = ("dataset", "boundaries", "merge_fragments", "keys", "extras")  # what `rewind train` loads the data with
 LOG_PROB = "log_prob"  # the further column with the log-probabilities of the logged actions
 
 

@@ -16,6 +16,7 @@ from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.diagnose import COUNTS, DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.evaluation.player import Networks, summary
+from rewind.policy import named_layers
 from rewind.processes import Process, never
 from rewind.progress import say
 from rewind.training.engine import current_device, to_host
@@ -86,8 +87,9 @@ class Scorer:
             return Request(step, group)
         about = {"step": step, "numbers": group.numbers, "episodes": self.episodes}
         about |= {"seeds": self._seeds(group, step), "environments": self._environments(group)}
+        about["layers"] = networks.depth  # earlier versions read it
         arrays = {name: np.array(value) for name, value in about.items()}
-        return Request(step, arrays={**arrays, **networks.arrays()})
+        return Request(step, arrays={**arrays, **networks.arrays})
 
     def evaluate(self, request: Request, stop: Callable[[], bool] = never) -> Figures:
         """The mean score and return of each run, and what is needed to play the episodes again.
@@ -132,7 +134,7 @@ class Scorer:
     def _play_elsewhere(self, environment: str, networks: Any, seeds: list[int], stop: Callable[[], bool]) -> Figures:
         """In a process of its own, so that training goes on meanwhile; in this one where that is not possible."""
         if self._process is not None:
-            message = {"environment": environment, "episodes": self.episodes, "seeds": seeds, **networks.arrays()}
+            message = {"environment": environment, "episodes": self.episodes, "seeds": seeds, **networks.arrays}
             try:
                 return self._process.ask(message, stop)
             except (RewindError, OSError) as error:
@@ -173,7 +175,9 @@ def networks_of(group: Group) -> Networks | None:
         return None
     max_action = np.array([run.agent.max_action for run in group.runs], np.float32)
     weights, biases = network
-    return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None] * half, middle)
+    arrays = named_layers(weights, [bias[:, None] for bias in biases])
+    arrays |= {"mean": mean, "scale": scale, "max_action": max_action[:, None, None] * half, "middle": middle}
+    return Networks(arrays)
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:
