@@ -48,7 +48,6 @@ def explained(error: UsageError, path: str, options: Sequence[Option], arguments
 
 
 def _values(flag: str, arguments: Sequence[str]) -> list[str]:
-    """What was given after a flag."""
     names = [argument.partition("=")[0].replace("_", "-") for argument in arguments]
     if flag not in names:
         return []

@@ -52,7 +52,6 @@ Paths = Mapping[str, Sequence[tuple[Array, bool]]]  # (steps, 2) and whether it 
 
 
 def run_demo(command: DemoSettings) -> None:
-    """Make the data, train, print, draw."""
     smallest = {"seeds": 1, "steps": 2 * POINTS, "trajectories": 1, "batch_size": 1, "episodes": 1}
     for name, least in (smallest | {"noise": 0, "data_seed": 0}).items():
         if getattr(command, name) < least:
@@ -181,7 +180,6 @@ def write(
     names: Sequence[str],
     trained: Sequence[Trained],
 ) -> None:
-    """Write data, policies, figures and pictures."""
     environment = data.notes["environment"]
     by_name: dict[str, list[tuple[Array, bool]]] = {name: [] for name in WAYS}
     for name, path, reached in zip(names, *learned_paths(trained, environment), strict=True):

@@ -148,7 +148,6 @@ ROW_HEIGHT = 1.5  # in steps
 
 
 def draw_toy(result: ToyResult, folder: Path) -> list[Path]:
-    """Write all pictures into a folder, and return the files."""
     written = []
     with styled():
         for rewards, curves in result.curves.items():

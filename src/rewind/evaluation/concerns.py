@@ -85,5 +85,4 @@ def concerns_of(figures: Mapping[str, Any], result: OfflineEvaluation, provenanc
 
 
 def _five(values: Array) -> list[float]:
-    """Smallest, quartiles, largest."""
     return [float(value) for value in np.quantile(values, (0, 0.25, 0.5, 0.75, 1))]

@@ -123,7 +123,6 @@ class Scorer:
             )
 
     def _environments(self, group: Group) -> list[str]:
-        """Of each run of the group."""
         if isinstance(self.environment, str):
             return [self.environment] * len(group.runs)
         return [self.environment[number] for number in group.numbers]
