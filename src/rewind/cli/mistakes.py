@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING
+from itertools import takewhile
 
 from rewind.cli.options import Option
 from rewind.errors import UsageError
@@ -53,8 +54,4 @@ def _values(flag: str, arguments: Sequence[str]) -> list[str]:
         return []
     first = names.index(flag)
     values = [arguments[first].partition("=")[2]] if "=" in arguments[first] else []
-    for argument in arguments[first + 1 :]:
-        if argument.startswith("--"):
-            break
-        values.append(argument)
-    return values
+    return [*values, *takewhile(lambda argument: not argument.startswith("--"), arguments[first + 1 :])]

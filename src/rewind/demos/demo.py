@@ -32,13 +32,6 @@ class Way(NamedTuple):
     window: int = 1
 
 
-class ReplayCost(NamedTuple):
-    """Seconds of a training with everything; processor seconds of one update, which a busy machine changes little."""
-
-    seconds: float
-    update: float
-
-
 UNIFORM, TR, WEIGHTED, WINDOW = "uniform", "TR", "TR weighted 0.5", "uniform window 8"
 WAYS = {
     UNIFORM: Way("baseline"),
@@ -64,21 +57,23 @@ def run_demo(command: DemoSettings) -> None:
     print(f"{successes:.1%} of them reach the goal, {(data.rewards > 0).mean():.2%} of the rewards are not 0.")
     print(f"TD3+BC, {command.seeds} seeds, {command.steps:,} updates. Episodes that reach the goal, in %:\n")
     trained: list[Trained] = []
-    costs: dict[str, ReplayCost] = {}
+    costs: dict[str, dict[str, float]] = {}
     for name, way in WAYS.items():
         results, costs[name] = train_way(command, data, name, way)
         trained += results
     names = [name for name in WAYS for _ in range(command.seeds)]
     compared = variants([result.records for result in trained], names)
-    rows = [row | costs[row["variant"]]._asdict() for row in scores(compared)]
+    rows = [row | costs[row["variant"]] for row in scores(compared)]
     prices = {row["variant"]: row["update"] / rows[0]["update"] for row in rows}
     print(f"\n{cost_table(compared, rows, prices)}\n\n{finding(compared)}\n\n{message(compared, prices)}\n")
     write(command, data, compared, rows, prices, names, trained)
     print(f"{time.monotonic() - begin:.0f} s in all")
 
 
-def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) -> tuple[list[Trained], ReplayCost]:
-    """All seeds of one way, trained together, and what that took."""
+def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) -> tuple[list[Trained], dict[str, float]]:
+    """All seeds of one way, trained together, and what that took: seconds with everything, and processor seconds of one
+    update, which a busy machine changes little.
+    """
     runs = make_runs(
         data, "td3_bc", samplers=[Sampler(way.sampler)], betas=[way.beta], seeds=range(command.seeds),
         view=View(normalise_states=True), hidden=command.hidden, window=way.window,
@@ -97,7 +92,7 @@ def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) ->
         evaluate_at=tuple(evaluation_steps(steps, every)), log_every=every, on_evaluation=on_evaluation,
     )  # fmt: skip
     (first, after_first), (last, after_last) = evaluated[0], evaluated[-1]  # compilation is before the first
-    return trained, ReplayCost(time.monotonic() - begin, (after_last - after_first) / (last - first))
+    return trained, {"seconds": time.monotonic() - begin, "update": (after_last - after_first) / (last - first)}
 
 
 def cost_table(compared: Sequence[Variant], rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float]) -> str:

@@ -104,10 +104,8 @@ def _run(rows: Sequence[Row]) -> FinishedRun:
     last = rows[-1]
     sampler = last["sampler"]
     dynamic = sampler in PRIORITIES and PRIORITIES[sampler].dynamic
-    protocol = Protocol(
-        last["steps"], last["batch_size"], last["reuse"], last["rank_exponent"], last["stagger"],
-        last["block"] if dynamic else DYNAMIC_BLOCK, last["settings"],
-    )  # fmt: skip
+    protocol = Protocol(*(last[name] for name in Protocol._fields))
+    protocol = protocol if dynamic else protocol._replace(block=DYNAMIC_BLOCK)
     return FinishedRun(Method(sampler, last["beta"]), protocol, rows, curve(rows, "score"))
 
 
