@@ -64,9 +64,8 @@ def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
 
 def score_table(rows: Sequence[dict[str, Any]]) -> str:
     averaged = rows[0]["evaluations"]
-    which = "the last evaluation"
-    if averaged > 1:
-        which = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart"
+    several = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart"
+    which = several if averaged > 1 else "the last evaluation"
     note = (
         f"score: {which}; mean of the seeds, [95% interval over seeds, by Student's t]\n"
         "last: of the last evaluation; best: of the best one, which nobody without a simulator could have chosen"

@@ -66,12 +66,11 @@ class Scorer:
         env.close()
         for what, expected in (("observation", observation), ("action", action)):
             space = getattr(env, f"single_{what}_space")
-            shape = space.shape
             if getattr(space, "n", None) is not None and expected in ((), (1,), (int(space.n),)):
                 continue  # discrete actions, as numbers or one-hot
-            if shape != expected:
+            if space.shape != expected:
                 raise DataError(
-                    f"{self.environment} has {what}s of shape {shape}, the data of {expected}: "
+                    f"{self.environment} has {what}s of shape {space.shape}, the data of {expected}: "
                     "choose the environment the data comes from"
                 )
 
@@ -103,7 +102,9 @@ class Scorer:
             environments, seeds = self._environments(group), self._seeds(group, request.step)
             policies, play = partial(acting, group), self._play
         else:
-            self._check_episodes(request)
+            if (asked := int(arrays["episodes"])) != self.episodes:
+                wrong = f"step {request.step:,} was to be evaluated with {asked} episodes, not {self.episodes}"
+                raise UsageError(f"{wrong}: resume with {asked}")
             environments, seeds = arrays["environments"].tolist(), arrays["seeds"]
             policies = Networks.from_arrays(arrays).of
             play = self._play_elsewhere if self.beside else self._play
@@ -113,14 +114,6 @@ class Scorer:
             for name, values in play(environment, policies(rows), seeds[rows].tolist(), stop).items():
                 figures.setdefault(name, np.empty(len(seeds)))[rows] = values
         return figures
-
-    def _check_episodes(self, request: Request) -> None:
-        episodes = int(request.arrays["episodes"])
-        if episodes != self.episodes:
-            raise UsageError(
-                f"step {request.step:,} was to be evaluated with {episodes} episodes, not {self.episodes}: "
-                f"resume with {episodes}"
-            )
 
     def _environments(self, group: Group) -> list[str]:
         if isinstance(self.environment, str):
