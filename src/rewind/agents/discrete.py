@@ -29,15 +29,11 @@ class SoftmaxPolicy(MLP):
 
 
 class DiscreteIQL(IQL):
-    """IQL for discrete actions."""
-
     discrete: ClassVar[bool] = True
     actor_kind: ClassVar[type] = SoftmaxPolicy
 
 
 class DiscreteBC(BC):
-    """Behaviour cloning for discrete actions."""
-
     discrete: ClassVar[bool] = True
 
     def actor_loss(self, actor: MLP, batch: Transitions) -> Array:

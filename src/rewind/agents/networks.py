@@ -102,7 +102,6 @@ class MLP(eqx.Module):
 
 
 def _standardised(x: Array) -> Array:
-    """Mean 0 and variance 1 along the last axis."""
     x = x - x.mean(-1, keepdims=True)
     return x * jax.lax.rsqrt((x**2).mean(-1, keepdims=True) + 1e-6)
 

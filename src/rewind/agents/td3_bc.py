@@ -9,6 +9,7 @@ so that one forward pass serves the bootstraps of a whole period.
 """
 
 import math
+from abc import abstractmethod
 from typing import NamedTuple
 
 import jax
@@ -27,8 +28,8 @@ class TD3BCState(NamedTuple):
     key: Array
 
 
-class TD3BC(Agent[TD3BCState]):
-    """TD3+BC, with the numbers of the MuJoCo data sets."""
+class TD3(Agent[TD3BCState]):
+    """All but the actor's loss, which is what TD3+BC and ReBRAC add."""
 
     hidden: tuple[int, ...] = shape((256, 256), low=1)
     max_action: float = shape(1.0, low=1e-6)
@@ -38,7 +39,6 @@ class TD3BC(Agent[TD3BCState]):
 
     discount: Scalar = number(0.99, 0, 1)
     beta: Scalar = number(1.0, 0, 1)  # of the weighted target: 1 one-step, 0 SARSA
-    alpha: Scalar = number(2.5, 0)  # weight of Q against imitation
     actor_rate: Scalar = number(3e-4, 0)
     critic_rate: Scalar = number(3e-4, 0)
     target_rate: Scalar = number(0.005, 0, 1)
@@ -49,15 +49,19 @@ class TD3BC(Agent[TD3BCState]):
 
     def init(self, key: Array, batch_size: int) -> TD3BCState:
         actor_key, critic_key, key = jax.random.split(key, 3)
-        actor = MLP(actor_key, [self.observation_size, *self.hidden, self.action_size])
-        sizes = [self.observation_size + self.action_size, *self.hidden, 1]
-        critics = MLP(critic_key, sizes, ensemble=2, layer_norm=self.layer_norm)
+        actor, critics = self.first_networks(actor_key, critic_key)
         carry = jnp.zeros(batch_size)
         return TD3BCState(learner(actor), learner(critics), copy(actor), copy(critics), carry, key)
 
+    def first_networks(self, actor_key: Array, critic_key: Array) -> tuple[MLP, MLP]:
+        """The actor and the two critics before the first update."""
+        actor = MLP(actor_key, [self.observation_size, *self.hidden, self.action_size])
+        sizes = [self.observation_size + self.action_size, *self.hidden, 1]
+        return actor, MLP(critic_key, sizes, ensemble=2, layer_norm=self.layer_norm)
+
     def update(self, state: TD3BCState, batch: Transitions) -> tuple[TD3BCState, Metrics, Array]:
         key, noise = draw_noise(state.key, (*batch.successors.shape[:-1], self.action_size))
-        bootstraps = self.bootstrap(state, batch, noise)
+        bootstraps, metrics = self.bootstrap(state, batch, noise)
 
         critics, carry, steps = state.critics, state.carry, []
         for now, bootstrap in zip(batch.split(self.period), bootstraps, strict=True):
@@ -70,36 +74,44 @@ class TD3BC(Agent[TD3BCState]):
         actor_loss, gradients = jax.value_and_grad(self.actor_loss)(state.actor.params, critics.params, now)
         actor = step(state.actor, gradients, self.actor_rate)
 
-        metrics = {
-            "critic_loss": losses.mean(),
-            "actor_loss": actor_loss,
-            "q": q.mean(),
-            "target": targets.mean(),
-        }
+        means = {"critic_loss": losses.mean(), "actor_loss": actor_loss, "q": q.mean(), "target": targets.mean()}
         target_actor = follow(state.target_actor, actor.params, self.target_rate)
         target_critics = follow(state.target_critics, critics.params, self.target_rate)
-        return TD3BCState(actor, critics, target_actor, target_critics, carry, key), metrics, q.std(1)
+        return TD3BCState(actor, critics, target_actor, target_critics, carry, key), means | metrics, q.std(1)
 
-    def bootstrap(self, state: TD3BCState, batch: Transitions, noise: Array) -> Array:
-        """(period, batch[, window]): the smaller target Q at the smoothed target action."""
+    def bootstrap(self, state: TD3BCState, batch: Transitions, noise: Array) -> tuple[Array, Metrics]:
+        """(period, batch[, window]): the smaller target Q at the smoothed target action; what to log of it."""
+        return self.smoothed(state, batch, noise)[0], {}
+
+    def smoothed(self, state: TD3BCState, batch: Transitions, noise: Array) -> tuple[Array, Array]:
+        """The smaller target Q, and the target policy's action with noise that it is taken at."""
         observations = batch.successors.reshape(-1, self.observation_size)
         noise = jnp.clip(self.policy_noise * noise, -self.noise_clip, self.noise_clip)
         policy = jnp.tanh(state.target_actor(observations))
         actions = jnp.clip(policy + noise.reshape(policy.shape), -1.0, 1.0) * self.max_action
-        return value(state.target_critics, observations, actions).min(0).reshape(batch.successors.shape[:-1])
+        return value(state.target_critics, observations, actions).min(0).reshape(batch.successors.shape[:-1]), actions
 
     def critic_loss(self, critics: MLP, batch: Transitions, target: Array) -> tuple[Array, Array]:
         q = value(critics, batch.observations, batch.actions)  # (2, batch)
         return ((q - target) ** 2).mean(1).sum(), q
 
-    def actor_loss(self, actor: MLP, critics: MLP, batch: Transitions) -> Array:
-        actions = self.act(actor, batch.observations)
-        q = value(jax.tree.map(lambda leaf: leaf[0], critics), batch.observations, actions)
-        weight = self.alpha / jax.lax.stop_gradient(jnp.abs(q).mean())
-        return -weight * q.mean() + ((actions - batch.actions) ** 2).mean()
+    @abstractmethod
+    def actor_loss(self, actor: MLP, critics: MLP, batch: Transitions) -> Array: ...
 
     def q_values(self, state: TD3BCState, observations: Array, actions: Array) -> Array:
         return value(state.critics.params, observations, actions).mean(0)
 
     def policy(self, state: TD3BCState) -> MLP:
         return state.actor.params
+
+
+class TD3BC(TD3):
+    """TD3+BC, with the numbers of the MuJoCo data sets."""
+
+    alpha: Scalar = number(2.5, 0)  # weight of Q against imitation
+
+    def actor_loss(self, actor: MLP, critics: MLP, batch: Transitions) -> Array:
+        actions = self.act(actor, batch.observations)
+        q = value(jax.tree.map(lambda leaf: leaf[0], critics), batch.observations, actions)
+        weight = self.alpha / jax.lax.stop_gradient(jnp.abs(q).mean())
+        return -weight * q.mean() + ((actions - batch.actions) ** 2).mean()

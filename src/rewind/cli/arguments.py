@@ -90,7 +90,6 @@ def _one_line(box: str) -> str:
 
 
 def print_completion(commands: Any, shell: str) -> None:
-    """Print the completion script of a shell."""
     if shell not in SHELLS:
         raise UsageError(f"--completion {shell}: expected {', '.join(SHELLS)}")
     try:

@@ -1,6 +1,7 @@
 """`rewind data`: list, download, build and convert data sets."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,10 +76,7 @@ class DataInfo:
         for key, value in figures.items():
             inner = value if isinstance(value, dict) else {"": value}
             flat.update({f"{key}.{sub}" if sub else key: text(item) for sub, item in inner.items()})
-        width = max(map(len, flat))
-        print("\n".join(f"{key:{width}}  {value}" for key, value in flat.items()))
-        if self.json is not None:
-            write_json(self.json, figures)
+        _show(flat, figures, self.json)
 
 
 @dataclass
@@ -102,9 +100,7 @@ class DataGet:
         path = get(self.name, source=self.source, mirror=self.mirror)
         record = {"name": self.name, "path": str(path), **verify(self.name)}
         record.pop("modified_ns", None)
-        print("\n".join(f"{key:6}  {text(value)}" for key, value in record.items()))
-        if self.json is not None:
-            write_json(self.json, record)
+        _show({key: text(value) for key, value in record.items()}, record, self.json)
 
 
 @dataclass
@@ -143,11 +139,8 @@ class DataBuild:
         )  # fmt: skip
         data = read_built(path)
         figures = {"name": self.name, "path": str(path), **summary(data), "seconds": time.monotonic() - begin}
-        width = max(map(len, figures))
-        for key, value in figures.items():
-            print(f"{key.replace('_', ' '):{width}}  {number(value) if isinstance(value, float) else text(value)}")
-        if self.json is not None:
-            write_json(self.json, figures)
+        shown = {key: number(value) if isinstance(value, float) else text(value) for key, value in figures.items()}
+        _show({key.replace("_", " "): value for key, value in shown.items()}, figures, self.json)
 
 
 @dataclass
@@ -183,12 +176,15 @@ COMMANDS = (DataList, DataInfo, DataGet, DataBuild, DataConvert)
 Data = command("Data", HELP, *COMMANDS)
 
 
-def _here(known: Entry) -> bool:
-    return (cache_folder() / known.file).is_file()
+def _show(shown: Mapping[str, str], figures: Mapping[str, Any], json: Path | None) -> None:
+    width = max(map(len, shown))
+    print("\n".join(f"{key:{width}}  {value}" for key, value in shown.items()))
+    if json is not None:
+        write_json(json, figures)
 
 
 def _figures(known: Entry) -> dict[str, Any]:
-    return {**asdict(known), **_paper(known.name), "here": _here(known)}
+    return {**asdict(known), **_paper(known.name), "here": (cache_folder() / known.file).is_file()}
 
 
 def _paper(dataset: str) -> dict[str, Any]:
@@ -206,7 +202,7 @@ def _row(known: Entry) -> dict[str, Any]:
         "beta": paper_beta(known.name),
         "alpha": paper_settings("td3_bc", known.name).get("alpha"),
         "paper": known.paper,
-        "here": _here(known),
+        "here": (cache_folder() / known.file).is_file(),
     }
 
 
@@ -215,10 +211,8 @@ def _suite(recipe: Recipe) -> str:
 
 
 def _made_figures(recipe: Recipe) -> dict[str, Any]:
-    known = known_entry(recipe.name)
-    stands_for = None if known is None else known.name
-    later = later_version(recipe.name)
-    own = {**asdict(recipe), "named after": stands_for, "use instead": later, "here": _built(recipe)}
+    known, later = known_entry(recipe.name), later_version(recipe.name)
+    own = {**asdict(recipe), "named after": known and known.name, "use instead": later, "here": _built(recipe)}
     return own if known is None else {**own, **_paper(known.name)}
 
 

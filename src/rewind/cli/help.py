@@ -40,7 +40,6 @@ MORE = (
 
 
 def overview(commands: Mapping[str, Any]) -> str:
-    """All commands, in groups."""
     heading = {name: title for title, names in GROUPS.items() for name in names}
     ordered = [name for names in GROUPS.values() for name in names if name in commands]
     ordered += [name for name in commands if name not in heading]

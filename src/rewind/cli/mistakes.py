@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING
+from itertools import takewhile
 
 from rewind.cli.options import Option
 from rewind.errors import UsageError
@@ -48,14 +49,9 @@ def explained(error: UsageError, path: str, options: Sequence[Option], arguments
 
 
 def _values(flag: str, arguments: Sequence[str]) -> list[str]:
-    """What was given after a flag."""
     names = [argument.partition("=")[0].replace("_", "-") for argument in arguments]
     if flag not in names:
         return []
     first = names.index(flag)
     values = [arguments[first].partition("=")[2]] if "=" in arguments[first] else []
-    for argument in arguments[first + 1 :]:
-        if argument.startswith("--"):
-            break
-        values.append(argument)
-    return values
+    return [*values, *takewhile(lambda argument: not argument.startswith("--"), arguments[first + 1 :])]

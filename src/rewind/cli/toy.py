@@ -112,34 +112,31 @@ def _number(number: float | None) -> str:
 def finding(result: ToyResult) -> str:
     """The result in words, compared with the paper."""
     curves = result.curves
-    if any(np.isinf(curve.needed).any() for chosen in curves.values() for curve in chosen.values()):
+    needed = {r: {name: float(c.needed.mean()) for name, c in chosen.items()} for r, chosen in curves.items()}
+    if any(math.isinf(mean) for means in needed.values() for mean in means.values()):
         return "Not every run reached 95% of the oracle, so the samplers cannot be compared; use more updates."
-    speeds = [
-        f"{name} {' and '.join(f'{_speed(curves[rewards], name):.1f}' for rewards in curves)}"
-        for name in ("prio_state", "uni_traj", "prio_traj")
-    ]
+    speeds = []
+    for name in ("prio_state", "uni_traj", "prio_traj"):
+        ratios = (means["uni_state"] / means[name] for means in needed.values())
+        speeds.append(f"{name} {' and '.join(f'{ratio:.1f}' for ratio in ratios)}")
     leads = {rewards: _lead(chosen) for rewards, chosen in curves.items()}
     larger = "larger" if leads["sparse"] > leads["dense"] else "not larger"
     return (
         f"Speed relative to uni_state, on {' and '.join(curves)} rewards: {', '.join(speeds)}.\n"
         f"The paper's order, prio_traj before uni_traj before sampling transitions, "
-        f"{' and '.join(_verdict(*chosen) for chosen in curves.items())}.\n"
+        f"{' and '.join(_verdict(*means) for means in needed.items())}.\n"
         f"Averaged over all updates uni_traj is ahead of uni_state by "
         f"{' and '.join(f'{lead:.0%}' for lead in leads.values())} of the oracle: {larger} on sparse rewards.\n"
         "All of this depends on the learning rate: the smaller it is, the less the order matters (docs/toy.md)."
     )
 
 
-def _speed(curves: dict[str, ToyCurve], name: str) -> float:
-    return float(curves["uni_state"].needed.mean() / curves[name].needed.mean())
-
-
 def _lead(curves: dict[str, ToyCurve]) -> float:
     return float((curves["uni_traj"].values.mean() - curves["uni_state"].values.mean()) / curves["uni_traj"].oracle)
 
 
-def _verdict(rewards: str, curves: dict[str, ToyCurve]) -> str:
-    order = sorted(curves, key=lambda name: float(curves[name].needed.mean()))
+def _verdict(rewards: str, needed: dict[str, float]) -> str:
+    order = sorted(needed, key=lambda name: needed[name])
     if order[:2] == ["prio_traj", "uni_traj"]:
         return f"holds on {rewards} rewards"
     return f"does not hold on {rewards} rewards ({' before '.join(order)})"

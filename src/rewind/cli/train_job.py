@@ -106,28 +106,25 @@ def _evaluator(
 
 def _check_numbers(command: TrainOptions) -> None:
     """What would be noticed late, or not at all."""
-    options = command.evaluation
-    counts = {
-        "steps": command.agent.steps,
-        "batch-size": batch_size_of(command, None),
-        "episodes": options.episodes,
+    agent, options = command.agent, command.evaluation
+    several: dict[str, Sequence[Any]] = {
+        "seeds": agent.seeds,
+        "betas": agent.betas,
+        "samplers": command.memory.samplers,
     }
-    for name, count in counts.items():
-        if count < 1:
-            raise UsageError(f"--{name} is {count}; expected at least 1")
-    several: dict[str, Sequence[Any]] = {"seeds": command.agent.seeds, "betas": command.agent.betas}
-    several["samplers"] = command.memory.samplers
     for name, values in several.items():
         if not values or len(set(values)) < len(values):
             raise UsageError(f"--{name} is {' '.join(map(str, values)) or 'empty'}; expected different values")
-    for name, seeds in (("seeds", command.agent.seeds), ("evaluation-seed", (options.evaluation_seed,))):
-        if min(seeds) < 0:
-            raise UsageError(f"--{name} has {min(seeds)}; expected 0 or more")
-    for beta in command.agent.betas:
+    counts = {"steps is": agent.steps, "batch-size is": batch_size_of(command, None), "episodes is": options.episodes}
+    others = {"seeds has": min(agent.seeds), "evaluation-seed has": options.evaluation_seed}
+    others["fit-steps is"] = options.fit_steps
+    for least, expected, numbers in ((1, "at least 1", counts), (0, "0 or more", others)):
+        for name, number in numbers.items():
+            if number < least:
+                raise UsageError(f"--{name} {number}; expected {expected}")
+    for beta in agent.betas:
         if not isinstance(beta, str) and not 0.0 <= beta <= 1.0:
             raise UsageError(f"--betas has {beta:g}; expected numbers from 0 to 1, or 'paper'")
-    if options.fit_steps < 0:
-        raise UsageError(f"--fit-steps is {options.fit_steps}; expected 0 or more")
     if not 0.0 < command.data.top <= 1.0:
         raise UsageError(f"--top is {command.data.top:g}; expected a fraction above 0, at most 1")
 

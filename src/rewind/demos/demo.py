@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +32,6 @@ class Way(NamedTuple):
     window: int = 1
 
 
-class ReplayCost(NamedTuple):
-    """Seconds of a training with everything; processor seconds of one update, which a busy machine changes little."""
-
-    seconds: float
-    update: float
-
-
 UNIFORM, TR, WEIGHTED, WINDOW = "uniform", "TR", "TR weighted 0.5", "uniform window 8"
 WAYS = {
     UNIFORM: Way("baseline"),
@@ -53,7 +45,6 @@ Paths = Mapping[str, Sequence[tuple[Array, bool]]]  # (steps, 2) and whether it 
 
 
 def run_demo(command: DemoSettings) -> None:
-    """Make the data, train, print, draw."""
     smallest = {"seeds": 1, "steps": 2 * POINTS, "trajectories": 1, "batch_size": 1, "episodes": 1}
     for name, least in (smallest | {"noise": 0, "data_seed": 0}).items():
         if getattr(command, name) < least:
@@ -66,20 +57,23 @@ def run_demo(command: DemoSettings) -> None:
     print(f"{successes:.1%} of them reach the goal, {(data.rewards > 0).mean():.2%} of the rewards are not 0.")
     print(f"TD3+BC, {command.seeds} seeds, {command.steps:,} updates. Episodes that reach the goal, in %:\n")
     trained: list[Trained] = []
-    costs: dict[str, ReplayCost] = {}
+    costs: dict[str, dict[str, float]] = {}
     for name, way in WAYS.items():
         results, costs[name] = train_way(command, data, name, way)
         trained += results
     names = [name for name in WAYS for _ in range(command.seeds)]
     compared = variants([result.records for result in trained], names)
-    rows = [row | costs[row["variant"]]._asdict() for row in scores(compared)]
-    print(f"\n{cost_table(compared, costs)}\n\n{finding(compared)}\n\n{message(compared, costs)}\n")
-    write(command, data, compared, rows, names, trained)
+    rows = [row | costs[row["variant"]] for row in scores(compared)]
+    prices = {row["variant"]: row["update"] / rows[0]["update"] for row in rows}
+    print(f"\n{cost_table(compared, rows, prices)}\n\n{finding(compared)}\n\n{message(compared, prices)}\n")
+    write(command, data, compared, rows, prices, names, trained)
     print(f"{time.monotonic() - begin:.0f} s in all")
 
 
-def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) -> tuple[list[Trained], ReplayCost]:
-    """All seeds of one way, trained together, and what that took."""
+def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) -> tuple[list[Trained], dict[str, float]]:
+    """All seeds of one way, trained together, and what that took: seconds with everything, and processor seconds of one
+    update, which a busy machine changes little.
+    """
     runs = make_runs(
         data, "td3_bc", samplers=[Sampler(way.sampler)], betas=[way.beta], seeds=range(command.seeds),
         view=View(normalise_states=True), hidden=command.hidden, window=way.window,
@@ -98,30 +92,28 @@ def train_way(command: DemoSettings, data: Trajectories, name: str, way: Way) ->
         evaluate_at=tuple(evaluation_steps(steps, every)), log_every=every, on_evaluation=on_evaluation,
     )  # fmt: skip
     (first, after_first), (last, after_last) = evaluated[0], evaluated[-1]  # compilation is before the first
-    return trained, ReplayCost(time.monotonic() - begin, (after_last - after_first) / (last - first))
+    return trained, {"seconds": time.monotonic() - begin, "update": (after_last - after_first) / (last - first)}
 
 
-def cost_table(compared: Sequence[Variant], costs: Mapping[str, ReplayCost]) -> str:
+def cost_table(compared: Sequence[Variant], rows: Sequence[Mapping[str, Any]], prices: Mapping[str, float]) -> str:
     """Scores beside the time that they took."""
-    rows = []
-    for variant, row in zip(compared, scores(compared), strict=True):
+    lines = []
+    for variant, row in zip(compared, rows, strict=True):
         bounds = row["interval"]
-        rows.append(
-            {
-                "replay": variant.name,
-                "at the end, %": f"{row['score']:.1f}" + (f" [{bounds[0]:.1f}, {bounds[1]:.1f}]" if bounds else ""),
-                "during training, %": f"{_means(variant).mean():.1f}",
-                "time": f"{costs[variant.name].seconds:.0f} s",
-                "processor time of an update": f"{costs[variant.name].update / costs[UNIFORM].update:.2f} x uniform",
-            }
-        )
-    return table(rows)
+        line = {
+            "replay": variant.name,
+            "at the end, %": f"{row['score']:.1f}" + (f" [{bounds[0]:.1f}, {bounds[1]:.1f}]" if bounds else ""),
+            "during training, %": f"{_figures(variant, 'mean').mean():.1f}",
+            "time": f"{row['seconds']:.0f} s",
+            "processor time of an update": f"{prices[variant.name]:.2f} x uniform",
+        }
+        lines.append(line)
+    return table(lines)
 
 
-def message(compared: Sequence[Variant], costs: Mapping[str, ReplayCost]) -> str:
+def message(compared: Sequence[Variant], price: Mapping[str, float]) -> str:
     """What backward order buys, in the figures of this run."""
-    means = {variant.name: _means(variant).mean() for variant in compared}
-    price = {name: cost.update / costs[UNIFORM].update for name, cost in costs.items()}
+    means = {variant.name: _figures(variant, "mean").mean() for variant in compared}
     return (
         "What backward order buys: each step is learned just after its successor, so the target of the successor\n"
         "is known and can be carried over. The weighted target looks many steps ahead, yet an update takes\n"
@@ -132,15 +124,16 @@ def message(compared: Sequence[Variant], costs: Mapping[str, ReplayCost]) -> str
     )
 
 
-def _means(variant: Variant) -> Array:
-    return np.array([curve.mean for curve in variant.curves()])
+def _figures(variant: Variant, name: str) -> Array:
+    """(seeds,) a figure of each curve."""
+    return np.array([getattr(curve, name) for curve in variant.curves()])
 
 
 def finding(compared: Sequence[Variant]) -> str:
     """The results compared with uniform sampling, at the end and over the whole curve."""
     lines = []
     for title, figure in (("At the end (score)", "score"), ("During training (mean of the curve)", "mean")):
-        values = [np.array([getattr(curve, figure) for curve in variant.curves()]) for variant in compared]
+        values = [_figures(variant, figure) for variant in compared]
         lines.append(f"{title}, compared with uniform {values[0].mean():.1f}:")
         for variant, its_values in zip(compared[1:], values[1:], strict=True):
             lines.append(f"  {_compare(values[0], variant.name, its_values)}")
@@ -178,16 +171,17 @@ def write(
     data: Trajectories,
     compared: Sequence[Variant],
     rows: list[dict[str, Any]],
+    prices: Mapping[str, float],
     names: Sequence[str],
     trained: Sequence[Trained],
 ) -> None:
-    """Write data, policies, figures and pictures."""
     environment = data.notes["environment"]
     by_name: dict[str, list[tuple[Array, bool]]] = {name: [] for name in WAYS}
     for name, path, reached in zip(names, *learned_paths(trained, environment), strict=True):
         by_name[name].append((path, bool(reached)))
-    prices = {row["variant"]: row["update"] / rows[0]["update"] for row in rows}
-    written = draw_demo(compared, prices, by_name, command.maze, command.out)
+    with styled():
+        written = save(curves_figure(compared, prices), command.out, "demo_curves")
+        written += save(paths_figure(by_name, command.maze), command.out, "demo_paths")
     save_npz(data, command.out / "data.npz")
     about = {"environment": environment, "steps": command.steps}
     folders = list(save_policies(trained, command.out, about).values())
@@ -204,17 +198,6 @@ def write(
     arrived = [name == WEIGHTED and reached for name in WAYS for _, reached in by_name[name]]
     shown = folders[arrived.index(True) if any(arrived) else -1]
     print(f"policies: {folders[0]} ... {folders[-1].name}; make a video of one: rewind watch {shown}")
-
-
-def draw_demo(
-    compared: Sequence[Variant], prices: Mapping[str, float], paths: Paths, maze: str, folder: Path
-) -> list[Path]:
-    """Write both pictures, and return the files."""
-    with styled():
-        return [
-            *save(curves_figure(compared, prices), folder, "demo_curves"),
-            *save(paths_figure(paths, maze), folder, "demo_paths"),
-        ]
 
 
 def curves_figure(compared: Sequence[Variant], prices: Mapping[str, float]) -> Any:

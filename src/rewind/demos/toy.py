@@ -12,6 +12,7 @@ and differ only in the order. The first reward is 0, so that the value of s0 alw
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -73,35 +74,31 @@ def oracle(data: Trajectories) -> float:
     return float(table[START].max())
 
 
-class ToyLearner:
-    """Tabular Q-learning with one transition per update, for all seeds together: one memory and one table each."""
+def learned_values(data: Trajectories, memories: list[Replay], updates: int, learning_rate: float) -> Array:
+    """(updates, seeds) max_a Q(s0, a) after each update of tabular Q-learning, one transition each.
 
-    def __init__(self, data: Trajectories, memories: list[Replay], updates: int, learning_rate: float) -> None:
-        self.data, self.memories, self.learning_rate = data, memories, learning_rate
-        self.successors = data.successors(np.arange(data.rows))
-        self.table = np.repeat(empty_table(data)[None], len(memories), axis=0)  # (seeds, states, actions)
-        self.values = np.zeros((updates, len(memories)))  # (updates, seeds) max_a Q(s0, a) after each update
-        for memory in memories:
-            memory.load_offline_dataset(data)
-        # Only priorities by TD error need feedback before the next draw; the others are planned in advance.
-        self.by_td_error = isinstance(memories[0], PrioritizedReplay)
-        plans = [] if self.by_td_error else [memory.plan(updates, 1).indices[:, 0] for memory in memories]
-        self.plans = np.array(plans).T  # (updates, seeds)
-
-    def update(self, step: int) -> None:
-        if self.by_td_error:
-            rows = np.array([memory.plan(1, 1).indices[0, 0] for memory in self.memories])
-        else:
-            rows = self.plans[step]
-        seeds = np.arange(len(rows))
-        at = (seeds, self.data.observations[rows], self.data.actions[rows])
-        bootstrap = self.table[seeds, self.successors[rows]].max(axis=-1)  # 0 after a terminal
-        td_errors = self.data.rewards[rows] + DISCOUNT * bootstrap - self.table[at]
-        self.table[at] += self.learning_rate * td_errors
-        self.values[step] = self.table[:, START].max(axis=-1)
-        if self.by_td_error:
-            for memory, td_error in zip(self.memories, td_errors, strict=True):
+    memories: one for each seed
+    """
+    for memory in memories:
+        memory.load_offline_dataset(data)
+    # Only priorities by TD error need feedback before the next draw; the others are planned in advance.
+    by_td_error = isinstance(memories[0], PrioritizedReplay)
+    planned = [] if by_td_error else [memory.plan(updates, 1).indices[:, 0] for memory in memories]
+    seeds, successors = np.arange(len(memories)), data.successors(np.arange(data.rows))
+    table = np.repeat(empty_table(data)[None], len(memories), axis=0)  # (seeds, states, actions)
+    values = np.zeros((updates, len(memories)))
+    for step in range(updates):
+        drawn = [memory.plan(1, 1).indices[0, 0] for memory in memories] if by_td_error else [p[step] for p in planned]
+        rows = np.array(drawn)
+        at = (seeds, data.observations[rows], data.actions[rows])
+        bootstrap = table[seeds, successors[rows]].max(axis=-1)  # 0 after a terminal
+        td_errors = data.rewards[rows] + DISCOUNT * bootstrap - table[at]
+        table[at] += learning_rate * td_errors
+        values[step] = table[:, START].max(axis=-1)
+        if by_td_error:
+            for memory, td_error in zip(memories, td_errors, strict=True):
                 memory.update_priorities(td_error[None])
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,17 +132,11 @@ def learn(*, seeds: int = 50, updates: int = 300, learning_rate: float = 1.0, se
         raise UsageError(f"{seeds} seeds and {updates} updates; expected at least 1 of each")
     if not 0.0 < learning_rate <= 1.0:
         raise UsageError(f"learning_rate is {learning_rate}; expected a number above 0, at most 1")
-    learners: dict[tuple[str, str], ToyLearner] = {}
-    for rewards in REWARDS:
-        for name, make in SAMPLERS.items():
-            memories = [make(stream) for stream in np.random.SeedSequence(seed).spawn(seeds)]
-            learners[rewards, name] = ToyLearner(trajectories(rewards), memories, updates, learning_rate)
-    for step in progress(range(updates), "updates"):
-        for learner in learners.values():
-            learner.update(step)
     curves: dict[str, dict[str, ToyCurve]] = {rewards: {} for rewards in REWARDS}
-    for (rewards, name), learner in learners.items():
-        curves[rewards][name] = ToyCurve(learner.values, oracle(learner.data))
+    for rewards, name in progress([*product(REWARDS, SAMPLERS)], "samplers"):
+        data, streams = trajectories(rewards), np.random.SeedSequence(seed).spawn(seeds)
+        values = learned_values(data, [SAMPLERS[name](stream) for stream in streams], updates, learning_rate)
+        curves[rewards][name] = ToyCurve(values, oracle(data))
     return ToyResult(curves, seeds, updates, learning_rate, seed)
 
 
@@ -157,7 +148,6 @@ ROW_HEIGHT = 1.5  # in steps
 
 
 def draw_toy(result: ToyResult, folder: Path) -> list[Path]:
-    """Write all pictures into a folder, and return the files."""
     written = []
     with styled():
         for rewards, curves in result.curves.items():

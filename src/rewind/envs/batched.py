@@ -88,7 +88,7 @@ class MujocoEnv(ArrayEnv):
     def frame(self, index: int = 0, height: int = 480, width: int = 480, camera: str | int | None = None) -> Array:
         """(height, width, 3) uint8: a picture of simulation `index`."""
         if self._renderer is None or (self._renderer.height, self._renderer.width) != (height, width):
-            self._close_renderer()
+            self.close_extras()
             self._renderer = self._make_renderer(height, width)
         data = self.batch.get_data(index)
         mujoco.mj_forward(self.model, data)
@@ -116,10 +116,7 @@ class MujocoEnv(ArrayEnv):
             )
             raise UsageError(MujocoEnv._cannot_draw) from error
 
-    def _close_renderer(self) -> None:
+    def close_extras(self, **kwargs: Any) -> None:
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
-
-    def close_extras(self, **kwargs: Any) -> None:
-        self._close_renderer()

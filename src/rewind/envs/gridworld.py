@@ -16,8 +16,6 @@ MOVES = ((0, 1), (1, 0), (0, -1), (-1, 0))  # rows and columns
 
 
 class GridWorld(gymnasium.Env[Any, Any]):
-    """One maze."""
-
     def __init__(self, maze: str | Maze = "large") -> None:
         self.maze = find_maze(maze)
         self.goal = tuple(self.maze.goals[0])

@@ -96,19 +96,15 @@ def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | 
         from rewind.envs.ogbench import OGBenchTask
 
         return OGBenchTask(name, num_envs, **options)
-    if name not in FAST and not (name.startswith(OWN) and name in gymnasium.registry):
-        return None
-    spec = gymnasium.spec(name)
-    if name not in FAST and spec.vector_entry_point is None:
-        return None
-    options = {"max_episode_steps": spec.max_episode_steps, **options}
-    env: ArrayEnv
+    spec, kind, own = gymnasium.registry.get(name), None, {}
     if name in FAST:
-        from rewind.envs.locomotion import Locomotion
-
-        env = Locomotion(name, num_envs, **options)
-    else:
-        env = import_attribute(spec.vector_entry_point)(num_envs, **{**spec.kwargs, **options})
+        kind, own = "rewind.envs.locomotion:Locomotion", {"task": name}
+    elif spec is not None and name.startswith(OWN):
+        kind, own = spec.vector_entry_point, spec.kwargs
+    if kind is None:
+        return None
+    arguments = {"num_envs": num_envs, "max_episode_steps": spec.max_episode_steps, **own, **options}
+    env: ArrayEnv = import_attribute(kind)(**arguments)
     env.spec = spec
     return env
 

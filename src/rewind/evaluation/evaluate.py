@@ -1,13 +1,13 @@
 """Evaluation: all episodes of all runs at once, in one vector environment, with one policy call per step."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.catalogue import Entry
 from rewind.envs.make import known_task, make
 from rewind.errors import Abandoned, UsageError
 from rewind.processes import never
@@ -52,17 +52,8 @@ class Evaluation:
     def record(self) -> dict[str, Any]:
         """Everything, for a JSON file."""
         runs, episodes = self.returns.shape
-        return {
-            "environment": self.environment,
-            "runs": runs,
-            "episodes": episodes,
-            "horizon": self.horizon,
-            "reference": self.reference,
-            "score": _plain(self.score),
-            "returns": _plain(self.returns),
-            "lengths": self.lengths.tolist(),
-            "seeds": self.seeds.tolist(),
-        }
+        figures = {"runs": runs, "episodes": episodes, **vars(self), "score": self.score}
+        return {name: _plain(value) if isinstance(value, np.ndarray) else value for name, value in figures.items()}
 
 
 class Evaluator:
@@ -90,7 +81,8 @@ class Evaluator:
         known = known_task(env_name)
         self.horizon = horizon if horizon is not None or known is None else known.horizon
         self.env, self.together = _environment(env_name, runs, episodes, threads, options)
-        self.reference = _reference(known, self.env)
+        own: tuple[float, float] | None = getattr(self.env, "reference_scores", None)
+        self.reference = own if known is None else (known.minimum_score, known.maximum_score)
 
     def __call__(self, act: Act, seed: int | Sequence[int] = 0, stop: Callable[[], bool] = never) -> Evaluation:
         """See `evaluate`.
@@ -165,10 +157,8 @@ def evaluate(
     horizon, threads: see `Evaluator`, which keeps its environment for the next evaluation
     """
     evaluator = Evaluator(env_name, runs, episodes, horizon, threads)
-    try:
+    with closing(evaluator.env):
         return evaluator(act, seed)
-    finally:
-        evaluator.env.close()
 
 
 def episode_seeds(seed: int | Sequence[int], runs: int, episodes: int) -> Array:
@@ -218,10 +208,3 @@ def _check_spaces(name: str, env: Any) -> None:
                 f"{name} has {what}s of {space}; evaluation needs vectors: "
                 "register it with a wrapper that flattens them"
             )
-
-
-def _reference(known: Entry | None, env: Any) -> tuple[float, float] | None:
-    if known is not None:
-        return known.minimum_score, known.maximum_score
-    own: tuple[float, float] | None = getattr(env, "reference_scores", None)
-    return own

@@ -14,6 +14,7 @@ Rows come from a memory: `UniformReplay`, or `TrajectoryReplay` with the weighte
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jax
@@ -156,12 +157,6 @@ def _programs(scale: Scale, settings: FitSettings) -> tuple[Any, Any]:
     return jax.jit(each_policy, donate_argnums=0, compiler_options=options), jax.jit(read)
 
 
-class _Batch(NamedTuple):
-    rewards: jax.Array
-    terminals: jax.Array
-    fresh: jax.Array
-
-
 def _fit_block(
     state: FitState,
     table: LoggedRows,
@@ -180,7 +175,7 @@ def _fit_block(
     def update(state: FitState, planned: Any) -> tuple[FitState, None]:
         rows, fresh, rate = planned
         ahead = scale.shift + scale.spread * value(state.slow, table.successors[rows], following[rows])
-        batch = _Batch(table.rewards[rows], table.terminals[rows], fresh)
+        batch = SimpleNamespace(rewards=table.rewards[rows], terminals=table.terminals[rows], fresh=fresh)
         target, carry = weighted_target(
             state.carry, batch, ahead, discount=scale.discount, beta=beta, low=scale.low, high=scale.high
         )

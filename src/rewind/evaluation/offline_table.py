@@ -25,7 +25,6 @@ def read_offline(folder: Path) -> dict[str, Any] | None:
 
 
 def offline_table(record: Mapping[str, Any]) -> str:
-    """For a terminal."""
     lines = [_line(rank, policy) for rank, policy in enumerate(record["policies"], 1)]
     own = {"name": LOG, "estimate": record["log"]["estimate"], "against_log": (), "distance": None}
     if "importance" in record["policies"][0]:

@@ -31,10 +31,10 @@ class Variant:
     def curves(self, name: str = "score") -> list[Curve]:
         return [curve(records, name) for records in self.runs]
 
-    @property
-    def broken(self) -> int:
-        """How many runs have exploded."""
-        return sum(any(record.get("alive") is False for record in records) for records in self.runs)
+    def counts(self) -> dict[str, Any]:
+        """Its name, and how many runs there are, and have exploded."""
+        broken = sum(any(record.get("alive") is False for record in records) for records in self.runs)
+        return {"variant": self.name, "seeds": len(self.runs), "broken": broken}
 
 
 def variants(runs: Sequence[Records], names: Sequence[str]) -> list[Variant]:
@@ -51,39 +51,33 @@ def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
     for variant in found:
         curves = variant.curves()
         kept = [one for one in curves if np.isfinite(one.score)]
-        rows.append(
-            {
-                "variant": variant.name,
-                "seeds": len(curves),
-                "broken": variant.broken,
-                "score": _mean([one.score for one in kept]),
-                "interval": interval([one.score for one in kept]),
-                "last": _mean([one.last for one in kept]),
-                "best": _mean([one.best for one in kept]),
-                "evaluations": min(one.evaluations for one in curves),
-            }
-        )
+        figures = {
+            "score": _mean([one.score for one in kept]),
+            "interval": interval([one.score for one in kept]),
+            "last": _mean([one.last for one in kept]),
+            "best": _mean([one.best for one in kept]),
+            "evaluations": min(one.evaluations for one in curves),
+        }
+        rows.append(variant.counts() | figures)
     return rows
 
 
 def score_table(rows: Sequence[dict[str, Any]]) -> str:
     averaged = rows[0]["evaluations"]
-    which = "the last evaluation"
-    if averaged > 1:
-        which = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart"
+    several = f"mean of {averaged} evaluations up to the last, {EVERY:,} steps apart"
+    which = several if averaged > 1 else "the last evaluation"
     note = (
         f"score: {which}; mean of the seeds, [95% interval over seeds, by Student's t]\n"
         "last: of the last evaluation; best: of the best one, which nobody without a simulator could have chosen"
     )
-    return _shown(rows, ("score", "last", "best"), ".1f") + "\n" + note
+    return _shown(rows, ("score", "interval", "last", "best"), ".1f") + "\n" + note
 
 
 def diagnostics(found: Sequence[Variant]) -> list[dict[str, Any]]:
     """The offline figures at the end, mean over seeds."""
     rows = []
     for variant in found:
-        row: dict[str, Any] = {"variant": variant.name, "seeds": len(variant.runs)}
-        row["broken"] = variant.broken
+        row = variant.counts()
         for name in (*DIAGNOSED, *COUNTS):
             ends = np.array([one.last for one in variant.curves(name) if len(one.steps)])  # old logs lack some
             row[name] = _mean(ends[np.isfinite(ends)])
@@ -108,16 +102,13 @@ def _mean(values: Any) -> float | None:
 
 
 def _shown(rows: Sequence[dict[str, Any]], names: Sequence[str], form: str) -> str:
-    anything_broken = any(row["broken"] for row in rows)
-    lines = []
-    for row in rows:
-        line = {"variant": row["variant"], "seeds": row["seeds"]}
-        if anything_broken:
-            line["broken"] = row["broken"]
-        for name in names:
-            line[name] = "-" if row[name] is None else f"{row[name]:{form}}"
-            if name == "score":
-                low_high = row["interval"]
-                line["interval"] = "-" if low_high is None else "[{:.1f}, {:.1f}]".format(*low_high)
-        lines.append(line)
-    return table(lines)
+    counts = ("variant", "seeds", "broken") if any(row["broken"] for row in rows) else ("variant", "seeds")
+    return table(
+        [{name: row[name] for name in counts} | {name: _text(row[name], form) for name in names} for row in rows]
+    )
+
+
+def _text(value: Any, form: str) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(_text(bound, form) for bound in value)}]"
+    return "-" if value is None else f"{value:{form}}"

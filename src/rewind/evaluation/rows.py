@@ -66,12 +66,10 @@ def group_rows(
     block = DYNAMIC_BLOCK if any(spec.dynamic for spec in specs) else BLOCK
     rows = []
     for spec, alive, logged in zip(specs, about["alive"], records, strict=True):
-        common = {
-            "run": spec.run, "group": group, "dataset": spec.dataset, "suite": spec.suite, "algorithm": spec.algorithm,
-            "sampler": spec.sampler, "beta": spec.beta, "settings": json.dumps(dict(spec.settings), sort_keys=True),
-            "reuse": spec.reuse, "rank_exponent": spec.rank_exponent, "stagger": spec.stagger,
-            "block": spec.block or block, "batch_size": spec.batch_size, "steps": spec.steps, "seed": spec.seed,
-            "runs_together": len(specs), "data_fingerprint": about["data"][spec.dataset], "finished": finished,
+        common = spec.record() | {
+            "run": spec.run, "group": group, "suite": spec.suite, "block": spec.block or block,
+            "settings": json.dumps(dict(spec.settings), sort_keys=True), "runs_together": len(specs),
+            "data_fingerprint": about["data"][spec.dataset], "finished": finished,
             **{name: about[name] for name in ("seconds_per_update", "group_seconds", "device", "versions")},
         }  # fmt: skip
         rows += [common | evaluation for evaluation in _evaluations(logged, alive)]

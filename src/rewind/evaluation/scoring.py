@@ -16,6 +16,7 @@ from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.diagnose import COUNTS, DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
 from rewind.evaluation.player import Networks, summary
+from rewind.policy import named_layers
 from rewind.processes import Process, never
 from rewind.progress import say
 from rewind.training.engine import current_device, to_host
@@ -65,12 +66,11 @@ class Scorer:
         env.close()
         for what, expected in (("observation", observation), ("action", action)):
             space = getattr(env, f"single_{what}_space")
-            shape = space.shape
             if getattr(space, "n", None) is not None and expected in ((), (1,), (int(space.n),)):
                 continue  # discrete actions, as numbers or one-hot
-            if shape != expected:
+            if space.shape != expected:
                 raise DataError(
-                    f"{self.environment} has {what}s of shape {shape}, the data of {expected}: "
+                    f"{self.environment} has {what}s of shape {space.shape}, the data of {expected}: "
                     "choose the environment the data comes from"
                 )
 
@@ -86,8 +86,9 @@ class Scorer:
             return Request(step, group)
         about = {"step": step, "numbers": group.numbers, "episodes": self.episodes}
         about |= {"seeds": self._seeds(group, step), "environments": self._environments(group)}
+        about["layers"] = networks.depth  # earlier versions read it
         arrays = {name: np.array(value) for name, value in about.items()}
-        return Request(step, arrays={**arrays, **networks.arrays()})
+        return Request(step, arrays={**arrays, **networks.arrays})
 
     def evaluate(self, request: Request, stop: Callable[[], bool] = never) -> Figures:
         """The mean score and return of each run, and what is needed to play the episodes again.
@@ -101,7 +102,9 @@ class Scorer:
             environments, seeds = self._environments(group), self._seeds(group, request.step)
             policies, play = partial(acting, group), self._play
         else:
-            self._check_episodes(request)
+            if (asked := int(arrays["episodes"])) != self.episodes:
+                wrong = f"step {request.step:,} was to be evaluated with {asked} episodes, not {self.episodes}"
+                raise UsageError(f"{wrong}: resume with {asked}")
             environments, seeds = arrays["environments"].tolist(), arrays["seeds"]
             policies = Networks.from_arrays(arrays).of
             play = self._play_elsewhere if self.beside else self._play
@@ -112,16 +115,7 @@ class Scorer:
                 figures.setdefault(name, np.empty(len(seeds)))[rows] = values
         return figures
 
-    def _check_episodes(self, request: Request) -> None:
-        episodes = int(request.arrays["episodes"])
-        if episodes != self.episodes:
-            raise UsageError(
-                f"step {request.step:,} was to be evaluated with {episodes} episodes, not {self.episodes}: "
-                f"resume with {episodes}"
-            )
-
     def _environments(self, group: Group) -> list[str]:
-        """Of each run of the group."""
         if isinstance(self.environment, str):
             return [self.environment] * len(group.runs)
         return [self.environment[number] for number in group.numbers]
@@ -132,7 +126,7 @@ class Scorer:
     def _play_elsewhere(self, environment: str, networks: Any, seeds: list[int], stop: Callable[[], bool]) -> Figures:
         """In a process of its own, so that training goes on meanwhile; in this one where that is not possible."""
         if self._process is not None:
-            message = {"environment": environment, "episodes": self.episodes, "seeds": seeds, **networks.arrays()}
+            message = {"environment": environment, "episodes": self.episodes, "seeds": seeds, **networks.arrays}
             try:
                 return self._process.ask(message, stop)
             except (RewindError, OSError) as error:
@@ -173,7 +167,9 @@ def networks_of(group: Group) -> Networks | None:
         return None
     max_action = np.array([run.agent.max_action for run in group.runs], np.float32)
     weights, biases = network
-    return Networks(weights, [bias[:, None] for bias in biases], mean, scale, max_action[:, None, None] * half, middle)
+    arrays = named_layers(weights, [bias[:, None] for bias in biases])
+    arrays |= {"mean": mean, "scale": scale, "max_action": max_action[:, None, None] * half, "middle": middle}
+    return Networks(arrays)
 
 
 def episode_seed(seed: int, run_seed: int, step: int) -> int:

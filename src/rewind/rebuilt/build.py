@@ -13,6 +13,7 @@ import re
 import shutil
 import sys
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -228,10 +229,8 @@ def versions() -> dict[str, str]:
     """What the data depends on, besides the recipe and the seed."""
     found = {"python": platform.python_version(), "machine": processor()}
     for package in ("rewind-rl", "numpy", "mujoco", "gymnasium", "gymnasium-robotics", "ogbench", "dm_control"):
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 

@@ -51,7 +51,6 @@ class Order:
 
     @property
     def path(self) -> Path:
-        """Its file in the cache."""
         return cache_folder() / f"{file_stem(self.recipe.name)}-n{self.recipe.size}-s{self.seed}-{self.key}.npz"
 
     def notes(self) -> dict[str, Any]:

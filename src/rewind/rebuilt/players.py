@@ -63,8 +63,6 @@ def _check_sizes(recipe: Recipe, policy: BehaviourPolicy, observations: int, act
 
 
 class UniformPlayer:
-    """Draws actions uniformly."""
-
     def __init__(self, env: Any) -> None:
         self.env = env
 
@@ -77,8 +75,6 @@ class UniformPlayer:
 
 
 class PolicyPlayer:
-    """Draws the actions of a policy."""
-
     def __init__(self, env: Any, policy: BehaviourPolicy) -> None:
         self.env, self.policy = env, policy
 

@@ -1,6 +1,7 @@
 """What the charts of a page are drawn from: curves with intervals, and the choices among their methods."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,11 @@ Charts = Mapping[str, Mapping[str, Mapping[str, list[Any]]]]  # name of a chart 
 def score_curves(results: Results) -> dict[str, dict[str, list[Any]]]:
     """Scores against steps for each data set and algorithm, a series for each method."""
     charts: dict[str, dict[str, list[Any]]] = {}
-    for dataset in results.datasets:
-        for algorithm in results.algorithms:
-            lines = [
-                mean_curve(label, [run.curve for run in results.of(dataset, algorithm, method)])
-                for label, method in results.labelled(dataset, algorithm).items()
-            ]
-            drawn = [line for line in lines if line is not None]
-            if drawn:
-                charts.setdefault(dataset, {})[algorithm] = drawn
+    for dataset, algorithm in product(results.datasets, results.algorithms):
+        for label, method in results.labelled(dataset, algorithm).items():
+            line = mean_curve(label, [run.curve for run in results.of(dataset, algorithm, method)])
+            if line is not None:
+                charts.setdefault(dataset, {}).setdefault(algorithm, []).append(line)
     return charts
 
 

@@ -44,16 +44,13 @@ def decision(trainings: Sequence[Training], warnings: Sequence[Block]) -> Sectio
     """
     blocks: list[Block] = [*warnings]
     for training in trainings:
-        record = read_offline(training.folder)
+        folder = training.folder
+        record = read_offline(folder)
         if record is None:
-            command = f"`rewind evaluate {training.folder} --offline`"
-            blocks.append(
-                f"The policies in {training.folder} are not ranked yet: {command} ranks them by the log alone."
-            )
-        elif (old := _outdated(record, training.folder)) is not None:
-            blocks.append(
-                f"The ranking in {training.folder} is of other policies than those there now ({old}): {AGAIN}."
-            )
+            command = f"`rewind evaluate {folder} --offline`"
+            blocks.append(f"The policies in {folder} are not ranked yet: {command} ranks them by the log alone.")
+        elif (old := _outdated(record, folder)) is not None:
+            blocks.append(f"The ranking in {folder} is of other policies than those there now ({old}): {AGAIN}.")
         else:
             blocks += _ranking(record)
     return Section("decision", "Which policy?", [*blocks, *_evidence()])
@@ -98,14 +95,13 @@ def verdict(record: Mapping[str, Any]) -> str:
 
 
 def _line(rank: int, policy: Mapping[str, Any]) -> Line:
-    concerns = "; ".join(policy["concerns"]) or "nothing that we look for"
     cells = [
         _cell(policy["estimate"]),
         _cell(policy["against_log"]),
         Cell() if rank == 1 else _cell(policy["behind_best"], ", tied" if policy["tied"] else ""),
         Cell(number(policy["distance"])),
         Cell(f"{policy['outside']:.1%}"),
-        Cell(concerns),
+        Cell("; ".join(policy["concerns"]) or "nothing that we look for"),
     ]
     return Line(f"{rank}. {policy['name']}", cells)
 
@@ -166,10 +162,11 @@ def _evidence() -> list[Block]:
     if not evidence["sets"]:
         return ["How well such a ranking agrees with simulators has not been measured yet (`rewind bench ranking`)."]
     criteria = {name: evidence["criteria"][name] for name in CRITERIA if name in evidence["criteria"]}
-    lines = []
-    for name, figures in criteria.items():
-        texts = [_shown(figures[key], form) for key, form in (("rank_correlation", ".2f"), ("regret", ".0%"))]
-        lines.append(Line(CRITERIA[name], [Cell(text) for text in texts]))
+    forms = {"rank_correlation": ".2f", "regret": ".0%"}
+    lines = [
+        Line(CRITERIA[name], [Cell(_shown(figures[key], form)) for key, form in forms.items()])
+        for name, figures in criteria.items()
+    ]
     better = _better_than_fitting(criteria, "rank_correlation", "highest rank correlation", 1)
     better += _better_than_fitting(criteria, "regret", "smallest regret", -1)
     note = (
@@ -178,9 +175,8 @@ def _evidence() -> list[Block]:
         "truly best, as a share of the spread from the worst to the best. Nominal 95% intervals of fitted Q evaluation "
         f"held the true value for {_shown(evidence['coverage'], '.0%')} of the policies.{better}"
     )
-    table = Table("How well criteria ranked policies where we could check",
-                  ("Criterion", "Rank correlation", "Regret of the first choice"), lines, note)  # fmt: skip
-    return [table]
+    columns = ("Criterion", "Rank correlation", "Regret of the first choice")
+    return [Table("How well criteria ranked policies where we could check", columns, lines, note)]
 
 
 def _better_than_fitting(criteria: Mapping[str, Any], key: str, words: str, sign: int) -> str:

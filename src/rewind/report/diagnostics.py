@@ -113,14 +113,8 @@ def build(trainings: Sequence[Training]) -> Document:
         "training": _series(results, logged, {name: name.replace("_", " ") for name in others}),
     }
     tables = [_table(*group, results) for group in _groups(results)]
-    diagnosed: list[Block] = [
-        NO_SCORE,
-        _meanings(),
-        *tables,
-        READING,
-        CURVES,
-        _chart("diagnostics", "Against the data:"),
-    ]
+    chart = _chart("diagnostics", "Against the data:")
+    diagnosed: list[Block] = [NO_SCORE, _meanings(), *tables, READING, CURVES, chart]
     sections = [
         decision(trainings, _warning(results)),
         Section("diagnostics", "Diagnostics", diagnosed),

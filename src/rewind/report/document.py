@@ -113,7 +113,6 @@ class Fold:
 
     title: str
     blocks: Sequence[Block]
-    open: bool = False
 
 
 Block = str | Table | Chart | Fold | Sequence[Bars]  # text is a paragraph

@@ -11,7 +11,6 @@ from rewind.report.runs import Results
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
-    """What stands at the top of a page."""
     runs = results.runs
     seconds = sum({run.row["group"]: run.row["group_seconds"] for run in results.every.values()}.values())
     unfinished = sum(run.row["step"] < run.protocol.steps for run in runs)

@@ -104,10 +104,8 @@ def _run(rows: Sequence[Row]) -> FinishedRun:
     last = rows[-1]
     sampler = last["sampler"]
     dynamic = sampler in PRIORITIES and PRIORITIES[sampler].dynamic
-    protocol = Protocol(
-        last["steps"], last["batch_size"], last["reuse"], last["rank_exponent"], last["stagger"],
-        last["block"] if dynamic else DYNAMIC_BLOCK, last["settings"],
-    )  # fmt: skip
+    protocol = Protocol(*(last[name] for name in Protocol._fields))
+    protocol = protocol if dynamic else protocol._replace(block=DYNAMIC_BLOCK)
     return FinishedRun(Method(sampler, last["beta"]), protocol, rows, curve(rows, "score"))
 
 
@@ -187,15 +185,12 @@ def standard_protocol(runs: Sequence[FinishedRun]) -> Protocol:
 
 def named_variants(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
     """What sets a run apart from most on the same data becomes part of its method."""
-    grouped: dict[str, list[FinishedRun]] = {}
-    for run in runs:
-        grouped.setdefault(run.dataset, []).append(run)
-    standards = {name: standard_protocol(group) for name, group in grouped.items()}
-    return [
-        replace(run, method=run.method._replace(variant=run.protocol.against(standards[name])))
-        for name, group in grouped.items()
-        for run in group
-    ]
+    named: list[FinishedRun] = []
+    for dataset in dict.fromkeys(run.dataset for run in runs):
+        own = [run for run in runs if run.dataset == dataset]
+        usual = standard_protocol(own)
+        named += [replace(run, method=run.method._replace(variant=run.protocol.against(usual))) for run in own]
+    return named
 
 
 def scores_of(runs: Iterable[FinishedRun]) -> Array:

@@ -29,21 +29,19 @@ def score_tables(runs: Sequence[FinishedRun]) -> list[Table]:
 
 
 def _lines(variants: dict[str, list[FinishedRun]]) -> list[Line]:
-    baseline = scores_of(variants.get(Method("baseline").label, []))
+    usual = Method("baseline").label
+    baseline = scores_of(variants.get(usual, []))
     lines = []
     for label, runs in variants.items():
         scores = scores_of(runs)
-        bounds = interval(scores) if len(scores) else None
-        spread = deviation(scores)
+        bounds, spread = interval(scores), deviation(scores)
         best = [run.evaluations.best for run in runs if np.isfinite(run.evaluations.best)]
-        better = None
-        if len(scores) and len(baseline) and label != Method("baseline").label:
-            better = improvement([scores], [baseline])
+        compared = len(scores) and len(baseline) and label != usual
         cells = [
             f"{scores.mean():.1f}" + ("" if spread is None else f" ± {spread:.1f}") if len(scores) else "",
             "" if bounds is None else "[{:.1f}, {:.1f}]".format(*bounds),
             f"{np.mean(best):.1f}" if best else "",
-            "" if better is None else f"{better:.2f}",
+            f"{improvement([scores], [baseline]):.2f}" if compared else "",
             str(len(runs)),
             str(sum(not run.alive for run in runs)),
         ]

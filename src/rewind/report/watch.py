@@ -1,7 +1,9 @@
 """An episode of a policy as a video, drawn by the simulator, or in a maze from above if it cannot draw."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +45,9 @@ def film_episode(policy: Policy, name: str, seed: int, most_frames: int, size: i
     env.close()
     check_sizes(policy, env, name)
     env = make(name, 1, autoreset_mode="Disabled") if array else make(name, 1, render_mode="rgb_array")
-    try:
-        draw, how = _artist(env, size)
-        return _film(env, policy, seed, most_frames, draw, how)
-    finally:
-        env.close()
+    with closing(env):
+        env.reset(seed=seed)  # draws the goal
+        return _film(env, policy, seed, most_frames, *_artist(env, size))
 
 
 def check_sizes(policy: Policy, env: Any, name: str) -> None:
@@ -59,65 +59,50 @@ def check_sizes(policy: Policy, env: Any, name: str) -> None:
             )
 
 
-def _has_model(env: Any) -> bool:
-    return hasattr(env, "frame")
-
-
 def _artist(env: Any, size: int) -> tuple[Callable[[Array], Array], str]:
     """A function that draws the current state, from the path so far (steps, observation); and its name."""
-    if _has_model(env):
+    if hasattr(env, "frame"):
         try:
-            env.reset(seed=0)
             env.frame(0, size, size)
             return lambda path: np.asarray(env.frame(0, size, size)), "MuJoCo"
         except UsageError:
             if not hasattr(env, "maze"):
                 raise
     if hasattr(env, "maze"):
-        return MazeArtist(env, size), "from above"
-    return _rendered(env), "its own renderer"
+        return _maze_artist(env, size), "from above"
+    return partial(_rendered, env), "its own renderer"
 
 
-def _rendered(env: Any) -> Callable[[Array], Array]:
+def _rendered(env: Any, path: Array) -> Array:
+    try:
+        return np.asarray(env.render()[0])
+    except Exception as error:  # depends on the renderer
+        raise UsageError(f"this environment cannot draw: {type(error).__name__}: {error}") from error
+
+
+def _maze_artist(env: Any, size: int) -> Callable[[Array], Array]:
+    """A maze from above: the goal, the path so far, and the position. The first two observations are x and y."""
+    from rewind.report.maze_plot import draw_goals, draw_maze
+
+    cell = 4.0 if hasattr(env, "frame") else 1.0  # AntMaze's and PointMaze's
+    left, right, bottom, top = env.maze.bounds(cell)
+    with styled():
+        figure = new_figure(size / 100 * (right - left) / (top - bottom), size / 100)
+        axes = figure.add_axes((0, 0, 1, 1))
+        draw_maze(axes, env.maze, cell)
+        draw_goals(axes, env.goals[0], 0.5)
+        axes.set_axis_off()
+        (line,) = axes.plot([], [], color=INK, linewidth=1.5, alpha=0.7, zorder=4)
+        (dot,) = axes.plot([], [], marker="o", color=INK, markeredgecolor="white", markersize=10, zorder=5)
+    canvas = require("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(figure)
+
     def draw(path: Array) -> Array:
-        try:
-            return np.asarray(env.render()[0])
-        except Exception as error:  # depends on the renderer
-            raise UsageError(f"this environment cannot draw: {type(error).__name__}: {error}") from error
+        line.set_data(path[:, 0], path[:, 1])
+        dot.set_data(path[-1:, 0], path[-1:, 1])
+        canvas.draw()
+        return np.asarray(canvas.buffer_rgba())[..., :3].copy()
 
     return draw
-
-
-class MazeArtist:
-    """A maze from above: the goal, the path so far, and the position. The first two observations are x and y."""
-
-    def __init__(self, env: Any, size: int) -> None:
-        from rewind.report.maze_plot import draw_maze
-
-        self.env, self.size = env, size
-        self.cell = 4.0 if _has_model(env) else 1.0  # AntMaze's and PointMaze's
-        self.goal_drawn = False
-        left, right, bottom, top = env.maze.bounds(self.cell)
-        with styled():
-            self.figure = new_figure(size / 100 * (right - left) / (top - bottom), size / 100)
-            axes = self.figure.add_axes((0, 0, 1, 1))
-            draw_maze(axes, env.maze, self.cell)
-            axes.set_axis_off()
-            (self.line,) = axes.plot([], [], color=INK, linewidth=1.5, alpha=0.7, zorder=4)
-            (self.dot,) = axes.plot([], [], marker="o", color=INK, markeredgecolor="white", markersize=10, zorder=5)
-        self.axes = axes
-        self.canvas = require("matplotlib.backends.backend_agg", "plot").FigureCanvasAgg(self.figure)
-
-    def __call__(self, path: Array) -> Array:
-        from rewind.report.maze_plot import draw_goals
-
-        if not self.goal_drawn:  # it is known only after the reset
-            draw_goals(self.axes, self.env.goals[0], 0.5)
-            self.goal_drawn = True
-        self.line.set_data(path[:, 0], path[:, 1])
-        self.dot.set_data(path[-1:, 0], path[-1:, 1])
-        self.canvas.draw()
-        return np.asarray(self.canvas.buffer_rgba())[..., :3].copy()
 
 
 def _film(env: Any, policy: Policy, seed: int, most: int, draw: Callable[[Array], Array], how: str) -> Film:

@@ -7,7 +7,6 @@ happened to it since, from a lost tail to one flipped bit, the digest tells.
 import hashlib
 import io
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from rewind.files import FULL, whole_file
 MAGIC = b"rewind checkpoint 2\n"
 DIGEST_SIZE = 32
 KEPT = 2
-NAME = re.compile(r"step-(\d{12})\.checkpoint")
 
 Content = dict[str, Any]
 
@@ -36,14 +34,11 @@ def write_checkpoint(folder: Path, step: int, content: Mapping[str, Any]) -> Pat
     arrays: dict[str, NDArray[Any]] = {}
     skeleton = _flatten(content, arrays)
     body = io.BytesIO()
-    as_bytes = np.frombuffer(json.dumps(skeleton).encode(), np.uint8)
-    everything: dict[str, Any] = {"skeleton": as_bytes, **arrays}
+    everything: dict[str, Any] = {"skeleton": np.frombuffer(json.dumps(skeleton).encode(), np.uint8), **arrays}
     np.savez(body, **everything)
     data = body.getbuffer()
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        file.write(MAGIC)
-        file.write(_digest(data))
-        file.write(data)
+        file.writelines((MAGIC, _digest(data), data))
     drop_old(folder, KEPT)
     return path
 
@@ -110,8 +105,7 @@ def read_latest(
 
 def checkpoints(folder: Path) -> list[Path]:
     """Newest first."""
-    found = [path for path in folder.glob("step-*.checkpoint") if NAME.fullmatch(path.name)]
-    return sorted(found, reverse=True)
+    return sorted(folder.glob(f"step-{'[0-9]' * 12}.checkpoint"), reverse=True)
 
 
 def _digest(data: Any) -> bytes:

@@ -7,7 +7,6 @@ it: not a checkpoint, nor whoever stops; a group that is resumed evaluates what 
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -25,7 +24,6 @@ from rewind.progress import say
 from rewind.training.group import Group
 
 PATIENCE = 2.0  # seconds for an evaluation that is abandoned to come out of the simulator
-NAME = re.compile(r"evaluation-(\d{12})\.npz")
 DIGEST = "digest"  # in the file of a request: of its other arrays
 
 Figures = dict[str, Any]  # name -> one number per run
@@ -95,8 +93,7 @@ def keep_request(folder: Path, request: Request) -> Path | None:
 
 def kept_in(folder: Path) -> list[tuple[int, Path]]:
     """Requests that are still to be evaluated, by their steps."""
-    matches = ((NAME.fullmatch(path.name), path) for path in folder.glob("evaluation-*.npz"))
-    return sorted((int(match[1]), path) for match, path in matches if match)
+    return sorted((int(path.stem[-12:]), path) for path in folder.glob(f"evaluation-{'[0-9]' * 12}.npz"))
 
 
 def read_request(step: int, path: Path) -> Request:

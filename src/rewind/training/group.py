@@ -130,13 +130,8 @@ class Group:
         """The metrics of a block, one record per run. Waits for the block."""
         metrics, alive = to_host(outcome.metrics), np.asarray(outcome.alive)
         result = []
-        for index, number in enumerate(self.numbers):
-            record: dict[str, Any] = {
-                "run": number,
-                "name": self.runs[index].name,
-                "step": step,
-                "alive": bool(alive[index]),
-            }
+        for index, (number, run) in enumerate(zip(self.numbers, self.runs, strict=True)):
+            record: dict[str, Any] = {"run": number, "name": run.name, "step": step, "alive": bool(alive[index])}
             record |= {name: finite(values[index]) for name, values in metrics.items()}
             if record.get("q") is not None and np.isfinite(beyond := excess(record["q"], *self.possible[index])):
                 record["q_excess"] = float(beyond)

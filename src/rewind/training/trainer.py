@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from rewind.checked_log import METRICS, Mark, Record, read_log
+from rewind.checked_log import METRICS, Mark, read_log
 from rewind.errors import RewindError, UsageError
 from rewind.progress import say, steps_bar
 from rewind.signals import stop_signals
@@ -147,7 +147,6 @@ class Trainer:
     # One group
 
     def _begin(self, index: int, numbers: list[int]) -> None:
-        """Make the group, or resume it."""
         options, runs = self.options, [self.runs[number] for number in numbers]
         group = self.group = Group(self.data, runs, numbers, options.batch_size, options.block, fused=options.fused)
         self.evaluation_steps = [] if self.evaluator is None else options.evaluation_steps(group.period)
@@ -261,15 +260,10 @@ class Trainer:
             if step % self.options.log_every == 0 or step >= self.options.steps:
                 records = self.group.records(step, planned, outcome)
                 self.journal.write(records)
-                for record in records:
-                    self._warn(record)
-
-    def _warn(self, record: Record) -> None:
-        """Once of each problem of each run."""
-        for problem, line in self.group.problems(record).items():
-            if (record["run"], problem) not in self._warned:
-                self._warned.add((record["run"], problem))
-                self._bar.write(line)
+                found = {(r["run"], kind): line for r in records for kind, line in self.group.problems(r).items()}
+                for line in (line for problem, line in found.items() if problem not in self._warned):
+                    self._bar.write(line)
+                self._warned |= found.keys()
 
     # Checkpoints
 

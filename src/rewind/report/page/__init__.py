@@ -10,7 +10,6 @@ from rewind.report.document import KINDS, Document
 
 
 def render(document: Document) -> str:
-    """The page's text."""
     jinja2 = require("jinja2", "cli")
     pages = jinja2.Environment(
         loader=jinja2.FunctionLoader(_text), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
