@@ -129,9 +129,9 @@ def test_likeness_is_measured_alike_at_any_number_of_processes_and_resumes(tmp_p
     ]
     assert found[0] == found[1]
     walker = found[0]["rewind/antmaze-umaze-v1"]["walker"]
-    assert walker["rows"] == 3 * 3 * (20 + 27 + 34)  # of each walker, whole chunks until it has a third of 600
+    assert walker["rows"] == 2 * 3 * (20 + 27 + 34 + 41)  # of both walkers, whole chunks until each has half of 600
     asked.clear()
     assert measuring.measure_likeness(tmp_path / "1.json", ["umaze"], 600, 300)["sets"] == found[0]
     assert not asked
     more = measuring.measure_likeness(tmp_path / "1.json", ["umaze"], 900, 300)["sets"]["rewind/antmaze-umaze-v1"]
-    assert asked == [(True, part, 3) for part in range(3)] and more["walker"]["rows"] > walker["rows"]
+    assert asked == [(True, part, 4) for part in range(2)] and more["walker"]["rows"] > walker["rows"]

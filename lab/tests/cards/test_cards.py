@@ -79,7 +79,7 @@ def ended(fragments):
 
 def tried(*fragments):
     more = {"met": 0.2, "rewarded_rows": 0.002, "fragments_of_other_goals": [1, 2, 3], "rows": 400_000}
-    return [{"dwell": dwell, "fragments": count, **more} for dwell, count in enumerate(fragments)]
+    return [{"dwell": 2 * dwell, "fragments": count, **more} for dwell, count in enumerate(fragments)]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_replay_is_within_4_points_of_the_mean_and_its_best_episode_within_10_
 
 def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(small, monkeypatch, capsys):
     shorten(monkeypatch, UMAZE, width=4, horizon=40, size=300)
-    write_policies(small.parent / "policies", "ant", "v1/ant-0", "v1/ant-1", "v1/ant-2")
+    write_policies(small.parent / "policies", "ant", "v1/ant-fast", "v1/ant-slow")
     with pytest.raises(UsageError, match="pointmaze-umaze-v0 is held to no limits"):
         check_cards([POINT], small)
     assert check_cards([UMAZE], small) == 4  # nothing is built or measured
@@ -157,8 +157,8 @@ def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(sm
     printed = capsys.readouterr().out
     assert "unmatched" in printed and "1,000,000 rows of episodes that stop" in printed and "(built here)" in printed
     assert f"| fragments | {fragments} | 10,154 | a factor of 2 | unmatched |" in page.read_text()
-    assert "An episode ends 4 to 8 steps after it reached its own goal." in page.read_text()
-    assert "| 1 steps | 8 | 1 | 2 | 3 |" in page.read_text()
+    assert "An episode ends 8 steps after it reached its own goal." in page.read_text()
+    assert "| 2 steps | 8 | 1 | 2 | 3 |" in page.read_text()
     assert "| BC | 51.2 | 4 | 54.6 |" in page.read_text() and "| 10% BC |  |  | 62.8 |" in page.read_text()
     (small / "likeness.json").write_text(json.dumps({"sets": {UMAZE: measured | {"walker": WALKER | {"back": 0.1}}}}))
     assert check_cards([UMAZE], small) == 1

@@ -121,6 +121,9 @@ def _resume(playings: Sequence[Playing], log: Path) -> None:
             continue
         if key in by_key:
             by_key[key].add(by_key[key].shares[index], chunk, line)
+    for share in (share for playing in playings for share in playing.shares):
+        while share.asked in share.rows:
+            share.asked += 1
 
 
 def _played(playings: Sequence[Playing], workers: Processes) -> Iterator[tuple[Playing, Share, int, dict[str, Any]]]:
