@@ -134,14 +134,14 @@ def _antmaze() -> Iterator[Recipe]:
     }
     targets = {"umaze": (0.75, 8.75), "medium": (20.75, 20.75), "large": (32.75, 24.75)}
     endings: dict[str, bool | tuple[int, int]] = {"umaze": (8, 8), "large-play": (250, 250), "large-diverse": False}
+    drawn = {"large-diverse": (32.657, 24.278)}  # no ending fits the seed's own draw of the goal; this is the next one
     for kind, (maze, starts, goals) in sets.items():
         size = kind.split("-")[0]
         horizon = 700 if size == "umaze" else 1000
         maze_recipe = MazeRecipe(maze, starts, goals, noise=0.2, target=targets[size])
         environment = f"rewind/AntMaze-{size}-v0"
         yield Recipe(f"rewind/antmaze-{kind}-v0", environment, horizon, MILLION, ("ant",), width=32, maze=maze_recipe)
-        goal = (32.657, 24.278) if kind == "large-diverse" else None  # no ending fits the seed's draw; this is the next
-        maze_recipe = replace(maze_recipe, target=goal, stop=endings.get(kind, True))
+        maze_recipe = replace(maze_recipe, target=drawn.get(kind), stop=endings.get(kind, True))
         walkers: tuple[str, ...] = ("v1/ant-fast", "v1/ant-slow")
         if kind == "umaze-diverse":  # its goals are near, and D4RL's walker reaches nearly all
             walkers = ("v1/ant-fast", *walkers)

@@ -81,11 +81,12 @@ def _in_file_order(rows: Array) -> tuple[Array, Array]:
 
     Slot by slot, so that a backward sweep is one falling run: a merge sort finds those in order already.
     """
-    flat = rows.swapaxes(1, 2).ravel()
+    by_slot = rows.swapaxes(1, 2)
+    flat = by_slot.ravel()
     order = np.argsort(flat, kind="stable")
     places = np.empty(len(flat), np.int32)
     places[order] = np.arange(len(flat), dtype=np.int32)
-    return flat[order], np.ascontiguousarray(places.reshape(rows.swapaxes(1, 2).shape).swapaxes(1, 2))
+    return flat[order], np.ascontiguousarray(places.reshape(by_slot.shape).swapaxes(1, 2))
 
 
 def _fill(table: Array, rows: Array, source: Source, ends: Array) -> None:
