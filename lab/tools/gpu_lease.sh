@@ -2,22 +2,25 @@
 # Time on a borrowed GPU, spent on the paper's runs. The work goes on in the background while the machine is held, so that
 # short calls follow one another without stopping it:
 #   lab/tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has left
-#   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves finished rows in FOLDER
+#   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
-# At home: rewind paper collect --add FOLDER/*.jsonl; for what was taken see lab/tools/take_evaluations.sh.
+# At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
 # STAGES is a file (lab/tools/stages: the next ones; then stages_adroit, which needs wheels-gpu/adroit.tar.xz too; then
 # stages_antmaze): the first line names the data sets to be built, in this order; each other line is a stage, the options of
-# one `rewind paper run` that trains one group (--groups 1) of a million steps. A stage begins
-# when nine tenths of the one before are trained, so that its start (data, compilation) is hidden behind that end. It works
-# in a folder of results of its own, knows nothing of what other stages train, and has the time that is left.
+# one `rewind paper run` that trains one group (--groups 1) of a million steps, or another command of `rewind` (bench ...).
+# LANES stages train at a time: small groups leave most of the GPU idle, and MPS lets several processes share it (without MPS
+# there is one lane). A stage begins when its data is built and a lane is free, which it is when nine tenths of a stage are
+# trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own, knows
+# nothing of what other stages train, and has the time that is left.
 # Expects the archives of lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
 export REWIND_DATA=$scratch/data JAX_COMPILATION_CACHE_DIR=$scratch/compiled
+export PATH=$PATH:/usr/local/nvidia/bin
 results=${RESULTS:-lab/results/evidence} # what has been trained before
-nearly=900000 # steps of a stage after which the next begins
-least=60      # seconds that are worth a start
+nearly=900000 # steps of a stage after which its lane is free
+least=${LEAST:-60} # seconds that are worth a start
 
 trained_steps() { # FOLDER: of the group at work there
   tail -q -n 400 "$1"/work/*/group-0/metrics.jsonl 2> /dev/null | sed -E 's/.*"step": ([0-9]+).*/\1/' | sort -n | tail -1 || true
@@ -31,6 +34,22 @@ nearly_trained() { # FOLDER
 
 at_work() { [ ! -e "$scratch/ended" ] && kill -0 "$(cat "$scratch/pid")" 2> /dev/null; }
 
+build() { # NAMES...: each one that is there is noted
+  local name
+  for name in "$@"; do
+    nice python3 -m rewind_lab data build "$name" || true # whoever needs it says what is wrong
+    echo "$name" >> "$scratch/have"
+  done
+}
+
+lanes() { # how many stages may train at a time
+  if [ "${LANES:-1}" -gt 1 ] && command -v nvidia-cuda-mps-control > /dev/null && nvidia-cuda-mps-control -d > /dev/null 2>&1; then
+    echo "$LANES"
+  else
+    echo 1
+  fi
+}
+
 begin() { # SECONDS STAGES
   local ends=$(($(date +%s) + $1)) names
   if [ -e "$scratch/pid" ]; then
@@ -38,30 +57,60 @@ begin() { # SECONDS STAGES
     return 1
   fi
   mkdir -p "$scratch/site" && for archive in wheels-gpu/*.tar.xz; do tar xf "$archive" -C "$scratch/site"; done
-  names=$(head -n 1 "$2")
-  setsid bash -c "for name in $names; do nice python3 -m rewind_lab data build \$name; done" > "$scratch/built" 2>&1 < /dev/null &
-  sleep 2 # so that the runner finds the first set being built, and waits for it
-  setsid "$0" stages "$ends" "$2" > "$scratch/log" 2>&1 < /dev/null &
+  read -r -a names < "$2"
+  touch "$scratch/have"
+  setsid "$0" build "${names[@]}" > "$scratch/built" 2>&1 < /dev/null &
+  setsid "$0" stages "$ends" "$2" "$(lanes)" > "$scratch/log" 2>&1 < /dev/null &
   echo $! > "$scratch/pid"
 }
 
-run_stages() { # ENDS STAGES: what `begin` leaves in the background
-  local ends=$1 number=0 options=() folder left pid
+data_there() { # STAGES OPTIONS...: whether all of the sets to be built that a stage names are there
+  local names=" $(head -n 1 "$1") " word
+  for word in "${@:2}"; do
+    case $names in *" $word "*) grep -qxF "$word" "$scratch/have" || return 1 ;; esac
+  done
+}
+
+busy() { # how many stages are at work and not nearly trained
+  local count=0 number
+  for number in "${!pids[@]}"; do
+    if kill -0 "${pids[$number]}" 2> /dev/null && ! nearly_trained "$scratch/stage-$number"; then count=$((count + 1)); fi
+  done
+  echo $count
+}
+
+start_stage() { # FOLDER LEFT OPTIONS...
+  local folder=$1 left=$2
+  shift 2
+  mkdir -p "$folder"
+  if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
+  case $1 in
+    --*) set -- paper run --out "$folder" --budget "${left}s" --jsonl "$folder/rows.jsonl" "$@" ;;
+    *) set -- "${@//FOLDER/$folder}" ;;
+  esac
+  exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null
+}
+
+run_stages() { # ENDS STAGES LANES: what `begin` leaves in the background
+  local ends=$1 number=0 options=() left
+  declare -A pids=()
   trap 'touch "$scratch/ended"' EXIT
+  echo "$3 at a time"
   while read -r -a options || [ ${#options[@]} -gt 0 ]; do
     if [ ${#options[@]} -eq 0 ]; then continue; fi
-    number=$((number + 1)) && folder=$scratch/stage-$number
+    number=$((number + 1))
+    while [ "$(busy)" -ge "$3" ] || ! data_there "$2" "${options[@]}"; do
+      sleep 1
+      if [ "$(date +%s)" -ge "$ends" ]; then break; fi
+    done
     left=$((ends - $(date +%s)))
-    if [ $left -lt $least ]; then
+    if [ $left -lt "$least" ]; then
       echo "no time is left for stage $number"
       break
     fi
-    mkdir -p "$folder"
-    if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
-    python3 -m rewind_lab paper run --out "$folder" --budget ${left}s --jsonl "$folder/rows.jsonl" \
-      "${options[@]}" > "$folder/log" 2>&1 < /dev/null &
-    pid=$!
-    while kill -0 $pid 2> /dev/null && ! nearly_trained "$folder"; do sleep 1; done
+    start_stage "$scratch/stage-$number" $left "${options[@]}" &
+    pids[$number]=$!
+    echo "stage $number began with $left s left"
   done < <(tail -n +2 "$2")
   wait
 }
@@ -78,20 +127,23 @@ wait_for() { # SECONDS FOLDER
   for folder in "$scratch"/stage-*; do
     [ -e "$folder/log" ] || continue
     echo "${folder##*/}: $(trained_steps "$folder") steps"
-    tail -n 12 "$folder/log"
-    if [ -e "$folder/rows.jsonl" ]; then cp "$folder/rows.jsonl" "$2/${folder##*/}.jsonl"; fi
+    tail -n "${LINES_OF_LOG:-12}" "$folder/log"
   done
+  # shellcheck disable=SC2046  # names without spaces
+  (cd "$scratch" && tar czf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json')) \
+    > "$2/home.tar.gz" || true
   cat "$scratch/log"
   if at_work; then echo "still at work"; else echo "all stages have ended"; fi
 }
 
 case ${1:-} in
   begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
-  stages) run_stages "${2:?end}" "${3:?file of stages}" ;;
+  build) build "${@:2}" ;;
+  stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:-1}" ;;
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,13s/^# \{0,1\}//p' "$0"
+    sed -n '2,18s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

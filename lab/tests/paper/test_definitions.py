@@ -89,6 +89,7 @@ def test_choices_narrow_what_is_wanted():
     assert {s.steps for s in wanted("2", steps=1000)["2"]} == {1000}
     assert {s.suite for s in wanted("1", datasets=["antmaze"])["1"]} == {"antmaze"}
     assert {s.algorithm for s in wanted("1", algorithms=["edac"])["1"]} == {"edac"}
+    assert {s.sampler for s in wanted("1", samplers=["tr"])["1"]} == {"tr"}
     assert {s.run for s in wanted("2")["2"]}.isdisjoint(s.run for s in wanted("2", steps=1000)["2"])
 
 

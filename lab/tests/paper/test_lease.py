@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ LEASE = Path(__file__).parents[2] / "tools" / "gpu_lease.sh"
 # to 910,000, and has rows only if the next one then begins while it is at work (the last has them in any case).
 RUNNER = """#!/usr/bin/env bash
 case "$*" in
-  *"data build"*) echo "built ${@: -1}" ;;
+  *"data build"*) sleep 2; echo "built ${@: -1}" ;;
   *"paper run"*)
     out=$6
     next=${out%-*}-$((${out##*-} + 1))
     metrics=$out/work/group/group-0/metrics.jsonl
     mkdir -p "$(dirname "$metrics")"
     case "$*" in *broken*) echo "no such table"; exit 2 ;; esac
+    if [[ $* == *"needs rewind/b-v0"* ]]; then cp "$REWIND_SCRATCH/have" "$out/rows.jsonl"; exit; fi
     echo '{"run": 0, "name": "td3_bc", "step": 100000}' > "$metrics"
     sleep 3
     if [ -e "$next" ]; then echo "the next one began too early" > "$out/rows.jsonl"; exit; fi
@@ -42,8 +44,9 @@ def lease(tmp_path):
     (tools / "python3").chmod(0o755)
     environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "REWIND_SCRATCH": str(tmp_path / "scratch")}
 
-    def call(*words):
-        return subprocess.run([LEASE, *map(str, words)], cwd=tree, env=environment, capture_output=True, text=True)
+    def call(*words, **more):
+        own = environment | more
+        return subprocess.run([LEASE, *map(str, words)], cwd=tree, env=own, capture_output=True, text=True)
 
     return call
 
@@ -58,6 +61,12 @@ def stages(tmp_path):
     return write
 
 
+def brought_home(folder):
+    """What a call of `wait` has left, by name."""
+    with tarfile.open(folder / "home.tar.gz") as archive:
+        return {member.name: archive.extractfile(member).read().decode() for member in archive.getmembers()}
+
+
 def test_a_stage_begins_when_the_one_before_is_nearly_trained_and_rows_come_back(lease, stages, tmp_path):
     rows = tmp_path / "rows"
     plan = stages("--tables broken", "--tables 2 --datasets rewind/a-v0", "", "--tables 1 --algorithms last")
@@ -67,16 +76,36 @@ def test_a_stage_begins_when_the_one_before_is_nearly_trained_and_rows_come_back
     said = lease("wait", 90, rows).stdout
     assert "built: built rewind/b-v0" in said and said.endswith("all stages have ended\n")
     assert "no such table" in said  # of the first, whose failure costs the others nothing
-    assert sorted(path.name for path in rows.iterdir()) == ["stage-2.jsonl", "stage-3.jsonl"]
-    second, third = ((rows / f"stage-{number}.jsonl").read_text() for number in (2, 3))
+    home = brought_home(rows)
+    assert sorted(name for name in home if name.endswith(".jsonl")) == ["stage-2/rows.jsonl", "stage-3/rows.jsonl"]
+    second, third = (home[f"stage-{number}/rows.jsonl"] for number in (2, 3))
     assert f"--out {tmp_path}/scratch/stage-2 --budget 5" in second  # what is left of 600 seconds
     assert "--tables 2 --datasets rewind/a-v0" in second and "--tables 1 --algorithms last" in third
+
+
+def test_a_stage_waits_for_its_data(lease, stages, tmp_path):
+    lease("begin", 600, stages("--tables needs rewind/b-v0"))
+    lease("wait", 90, tmp_path / "rows")
+    assert brought_home(tmp_path / "rows")["stage-1/rows.jsonl"] == "rewind/a-v0\nrewind/b-v0\n"
+
+
+@pytest.mark.parametrize("mps", [True, False])
+def test_several_stages_train_at_a_time_where_processes_can_share_the_gpu(lease, stages, tmp_path, mps):
+    if mps:
+        (tmp_path / "bin" / "nvidia-cuda-mps-control").write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / "nvidia-cuda-mps-control").chmod(0o755)
+    lease("begin", 600, stages("--tables 2", "--tables last"), LANES="2")
+    said = lease("wait", 90, tmp_path / "rows").stdout
+    assert f"{1 + mps} at a time" in said
+    first = brought_home(tmp_path / "rows")["stage-1/rows.jsonl"]
+    assert ("the next one began too early" in first) == mps  # too early for one lane
 
 
 def test_no_stage_begins_without_time(lease, stages, tmp_path):
     lease("begin", 30, stages("--tables last"))
     said = lease("wait", 60, tmp_path / "rows").stdout
-    assert "no time is left for stage 1" in said and not list((tmp_path / "rows").iterdir())
+    assert "no time is left for stage 1" in said
+    assert not [name for name in brought_home(tmp_path / "rows") if name.startswith("stage")]
 
 
 def test_what_it_takes_is_said_where_it_was_not_understood(lease, tmp_path):

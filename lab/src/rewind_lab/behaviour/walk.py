@@ -41,7 +41,7 @@ class AntWalk(AntMaze):
     counts: (3, num_envs) steps, steps that ended on the back, goals reached, since they were last set to 0
     """
 
-    def __init__(self, num_envs: int = 1, walk: Walk = Walk(), max_episode_steps: int = 1000, **options: Any):  # noqa: B008
+    def __init__(self, num_envs: int = 1, walk: Walk = Walk(), max_episode_steps: int = 1000, **options: Any):
         self.walk = walk
         self.navigator = AntNavigator(OPEN if walk.maze == "open" else MAZES[walk.maze])
         super().__init__(

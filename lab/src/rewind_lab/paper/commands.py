@@ -27,6 +27,8 @@ class Chosen:
     """Only these data sets or suites (mujoco, antmaze, adroit), in this order."""
     algorithms: tuple[str, ...] | None = None
     """Only these agents: td3_bc, iql, edac, rebrac, bc."""
+    samplers: tuple[str, ...] | None = None
+    """Only these samplers: baseline, tr, a priority of the paper."""
     seeds: tuple[int, ...] | None = None
     """Seeds. Default: the definition's, which are 0 to 2, and 0 to 7 on AntMaze."""
     steps: int | None = None
@@ -49,7 +51,9 @@ class Chosen:
         if self.seeds and min(self.seeds) < 0:
             raise UsageError(f"--seeds has {min(self.seeds)}; expected 0 or more")
         definitions = load_definitions(self.definitions)
-        choice = RunChoice(self.tables, self.data, self.datasets, self.algorithms, self.seeds, self.steps)
+        choice = RunChoice(
+            self.tables, self.data, self.datasets, self.algorithms, self.samplers, self.seeds, self.steps
+        )
         return definitions, definitions.wanted(choice)
 
 

@@ -83,6 +83,7 @@ class RunChoice:
     data: Data = "d4rl"
     datasets: Sequence[str] | None = None
     algorithms: Sequence[str] | None = None
+    samplers: Sequence[str] | None = None
     seeds: Sequence[int] | None = None
     steps: int | None = None
 
@@ -107,10 +108,13 @@ class Definitions:
             place = {name: at for at, name in enumerate(self._datasets(choice, there))}
             for name, specs in tables.items():
                 tables[name] = sorted((s for s in specs if s.dataset in place), key=lambda s: place[s.dataset])
-        if choice.algorithms is not None:
-            _check_names("algorithm", choice.algorithms, ALGORITHMS)
-            keep = set(choice.algorithms)
-            tables = {name: [spec for spec in specs if spec.algorithm in keep] for name, specs in tables.items()}
+        for what, keep, known in (
+            ("algorithm", choice.algorithms, ALGORITHMS),
+            ("sampler", choice.samplers, SAMPLERS),
+        ):
+            if keep is not None:
+                _check_names(what, keep, known)
+                tables = {name: [s for s in specs if getattr(s, what) in keep] for name, specs in tables.items()}
         return tables
 
     def points(self, names: Iterable[str]) -> int:
