@@ -8,10 +8,10 @@
 # STAGES is a file (lab/tools/stages: the next ones; then stages_adroit, which needs wheels-gpu/adroit.tar.xz too; then
 # stages_antmaze): the first line names the data sets to be built, in this order; each other line is a stage, the options of
 # one `rewind paper run` that trains one group (--groups 1) of a million steps, or another command of `rewind` (bench ...).
-# LANES stages train at a time: small groups leave most of the GPU idle, and MPS lets several processes share it (without MPS
-# there is one lane). A stage begins when its data is built and a lane is free, which it is when nine tenths of a stage are
-# trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own, knows
-# nothing of what other stages train, and has the time that is left.
+# LANES stages (default: 1) train at a time: small groups leave most of the GPU idle. NVIDIA's MPS lets several processes share
+# it; without MPS they are threads of one process (lanes.py). A stage begins when its data is built and a lane is free, which
+# it is when nine tenths of a stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a
+# folder of results of its own, knows nothing of what other stages train, and has the time that is left.
 # Expects the archives of lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
@@ -42,11 +42,13 @@ build() { # NAMES...: each one that is there is noted
   done
 }
 
-lanes() { # how many stages may train at a time
-  if [ "${LANES:-1}" -gt 1 ] && command -v nvidia-cuda-mps-control > /dev/null && nvidia-cuda-mps-control -d > /dev/null 2>&1; then
-    echo "$LANES"
+sharing() { # how stages share the GPU
+  if [ "${LANES:-1}" -eq 1 ]; then
+    echo "nothing"
+  elif command -v nvidia-cuda-mps-control > /dev/null && nvidia-cuda-mps-control -d > /dev/null 2>&1; then
+    echo "processes"
   else
-    echo 1
+    echo "threads"
   fi
 }
 
@@ -60,7 +62,7 @@ begin() { # SECONDS STAGES
   read -r -a names < "$2"
   touch "$scratch/have"
   setsid "$0" build "${names[@]}" > "$scratch/built" 2>&1 < /dev/null &
-  setsid "$0" stages "$ends" "$2" "$(lanes)" > "$scratch/log" 2>&1 < /dev/null &
+  setsid "$0" stages "$ends" "$2" "$(sharing)" > "$scratch/log" 2>&1 < /dev/null &
   echo $! > "$scratch/pid"
 }
 
@@ -79,27 +81,37 @@ busy() { # how many stages are at work and not nearly trained
   echo $count
 }
 
-start_stage() { # FOLDER LEFT OPTIONS...
-  local folder=$1 left=$2
-  shift 2
+start_stage() { # SHARING FOLDER LEFT OPTIONS...
+  local sharing=$1 folder=$2 left=$3
+  shift 3
   mkdir -p "$folder"
   if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
   case $1 in
     --*) set -- paper run --out "$folder" --budget "${left}s" --jsonl "$folder/rows.jsonl" "$@" ;;
     *) set -- "${@//FOLDER/$folder}" ;;
   esac
-  exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null
+  if [ "$sharing" = threads ]; then
+    ln -s "$folder.log" "$folder/log"
+    printf '%s\n' "$@" > "$folder.words" && mv "$folder.words" "$folder.stage"
+    while [ ! -e "$folder.over" ]; do sleep 1; done
+  else
+    exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null
+  fi
 }
 
-run_stages() { # ENDS STAGES LANES: what `begin` leaves in the background
-  local ends=$1 number=0 options=() left
+run_stages() { # ENDS STAGES SHARING: what `begin` leaves in the background
+  local ends=$1 number=0 options=() left threads=
   declare -A pids=()
-  trap 'touch "$scratch/ended"' EXIT
-  echo "$3 at a time"
+  trap 'touch "$scratch/ended"; kill $threads' EXIT
+  echo "${LANES:-1} at a time, sharing: $3"
+  if [ "$3" = threads ]; then
+    python3 "$(dirname "$0")/lanes.py" "$scratch" > "$scratch/threads" 2>&1 < /dev/null &
+    threads=$!
+  fi
   while read -r -a options || [ ${#options[@]} -gt 0 ]; do
     if [ ${#options[@]} -eq 0 ]; then continue; fi
     number=$((number + 1))
-    while [ "$(busy)" -ge "$3" ] || ! data_there "$2" "${options[@]}"; do
+    while [ "$(busy)" -ge "${LANES:-1}" ] || ! data_there "$2" "${options[@]}"; do
       sleep 1
       if [ "$(date +%s)" -ge "$ends" ]; then break; fi
     done
@@ -108,11 +120,11 @@ run_stages() { # ENDS STAGES LANES: what `begin` leaves in the background
       echo "no time is left for stage $number"
       break
     fi
-    start_stage "$scratch/stage-$number" $left "${options[@]}" &
+    start_stage "$3" "$scratch/stage-$number" $left "${options[@]}" &
     pids[$number]=$!
     echo "stage $number began with $left s left"
   done < <(tail -n +2 "$2")
-  wait
+  if [ ${#pids[@]} -gt 0 ]; then wait "${pids[@]}"; fi
 }
 
 wait_for() { # SECONDS FOLDER
@@ -124,13 +136,14 @@ wait_for() { # SECONDS FOLDER
   while [ $SECONDS -lt "$1" ] && at_work; do sleep 1; done
   echo "built: $(tail -n 1 "$scratch/built")"
   local folder
-  for folder in "$scratch"/stage-*; do
+  for folder in "$scratch"/stage-*/; do
+    folder=${folder%/}
     [ -e "$folder/log" ] || continue
     echo "${folder##*/}: $(trained_steps "$folder") steps"
     tail -n "${LINES_OF_LOG:-12}" "$folder/log"
   done
   # shellcheck disable=SC2046  # names without spaces
-  (cd "$scratch" && tar czf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json')) \
+  (cd "$scratch" && tar czhf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json')) \
     > "$2/home.tar.gz" || true
   cat "$scratch/log"
   if at_work; then echo "still at work"; else echo "all stages have ended"; fi
@@ -139,7 +152,7 @@ wait_for() { # SECONDS FOLDER
 case ${1:-} in
   begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
   build) build "${@:2}" ;;
-  stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:-1}" ;;
+  stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:?how they share the GPU}" ;;
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)

@@ -12,15 +12,16 @@ from rewind.errors import DataError, UsageError, require
 from rewind.files import only_one, read_json, write_json
 from rewind.run_spec import SAMPLING
 from rewind.training.checkpoint import differences
+from rewind.training.engine import current_device
 from rewind.training.options import CannotResume, Options
 
 SHOWN = 3  # differences that an error names
 
 
 def find_device(name: str | None) -> Any:
-    """A device of the wanted kind, or an error that lists those there are."""
+    """A device of the wanted kind, or an error that lists those there are; None: where new arrays go now."""
     if name is None:
-        return jax.devices()[0]
+        return current_device()
     try:
         return jax.devices(name)[0]
     except RuntimeError as error:
