@@ -71,6 +71,10 @@ def test_the_ranking_is_of_held_out_trajectories_and_kept_in_a_file(folder, caps
     assert record["trajectories"] == 10 and record["held_out"] and len(record["policies"]) == 2
     values = [policy["estimate"][0] for policy in record["policies"]]
     assert values == sorted(values, reverse=True)
+    for policy in record["policies"]:
+        assert policy["supported"] == (
+            not any("unlike what the log shows" in concern for concern in policy["concerns"])
+        )
     assert "10 held-out trajectories" in told and "only 10 trajectories" in told and "the log's own policy" in told
 
 
@@ -120,6 +124,8 @@ def test_the_verdict_says_when_the_log_cannot_tell():
     assert "better than each of the others" in clear and "It is better than the log's own policy" in clear
     unclear = verdict({"policies": [{**first, "against_log": [1.0, -0.5, 2.5]}, {**second, "tied": True}]})
     assert "cannot tell it from b" in unclear and "cannot tell whether it is better" in unclear
+    unknown = verdict({"policies": [{**first, "supported": False}, {**second, "supported": True}]})
+    assert "The log does not show what a does" in unknown and "b is first" in unknown and "not show" not in clear
 
 
 def test_a_log_with_action_probabilities_gets_importance_sampling(tmp_path, capsys):

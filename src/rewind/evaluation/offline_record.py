@@ -16,6 +16,7 @@ from rewind.evaluation.fqe import FitSettings
 from rewind.evaluation.importance import weighted_importance_sampling
 from rewind.evaluation.offline import LogView, OfflineEvaluation, evaluate_offline
 from rewind.evaluation.offline_table import LOG, OFFLINE
+from rewind.evaluation.support import Support
 from rewind.files import file_digest, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
@@ -26,7 +27,6 @@ from rewind.training.spec import with_vectors
 SOURCE = ("dataset", "boundaries", "merge_fragments", "keys", "extras", "mask", "reward", "horizon")
 LOG_PROB = "log_prob"  # the further column with the log-probabilities of the logged actions
 FEW = 20  # trajectories, below which an interval over resamples of them says little
-FAR = 0.5  # mean distance from the log, in half-ranges of its actions; of discrete actions, the share of other ones
 OUTSIDE = 0.05  # share of a policy's actions that are outside what the log usually does
 USUAL = (0.005, 0.995)  # quantiles of the log's actions that are usual
 QUARTERS = (0.25, 0.75)
@@ -135,7 +135,7 @@ def offline_record(
 ) -> dict[str, Any]:
     """All of it, for a JSON file; policies by rank. Values are discounted sums of the log's own rewards."""
     saved_by_name, best = {saved.name: saved for saved in policies}, result.ranked()[0]
-    ranked = []
+    support, ranked = Support(log), []
     for name in result.ranked():
         saved = saved_by_name[name]
         figures: dict[str, Any] = {
@@ -147,6 +147,8 @@ def offline_record(
             "behind_best": _plain(result.difference(best, name)),
             "tied": result.tied(name),
             "drift": result.moved(name),
+            "unsupported": support.unsupported(name),
+            "supported": support.supports(name),
             **policy_figures(log, name),
         }
         figures["concerns"] = concerns_of(figures, result, saved.policy.provenance)
@@ -232,9 +234,6 @@ def _leaves(log: LogView, distances: Array) -> list[dict[str, Any]]:
 def concerns_of(figures: Mapping[str, Any], result: OfflineEvaluation, provenance: Mapping[str, Any]) -> list[str]:
     """What could be wrong with the estimate of one policy, in words."""
     (value, low, _), drift, outside = figures["estimate"], figures["drift"], figures["outside"]
-    apart = f"{figures['distance']:.2f} half-ranges from the log's actions"
-    if not figures["actions"]:
-        apart = f"{figures['distance']:.0%} of its actions differ from the log's"
     concerns = {
         "it was trained on these trajectories: the estimate may be too high (--hold-out 0.1)":
             not provenance.get("view", {}).get("hold_out"),
@@ -243,7 +242,8 @@ def concerns_of(figures: Mapping[str, Any], result: OfflineEvaluation, provenanc
         f"the fit still moved, by {number(drift)} in a quarter of its updates: more --steps":
             abs(drift) > (value - low) / 2,
         f"{outside:.0%} of its actions are outside what the log usually does": outside > OUTSIDE,
-        f"{apart}: the log says little about them": figures["distance"] > FAR,
+        f"{figures['unsupported']:.0%} of its actions are unlike what the log shows in similar states: "
+        "the estimate may be far too high": not figures["supported"],
         "the estimate is above the best trajectory of the log: nothing in the log shows such a value":
             not result.cut and value > result.best_return,
     }  # fmt: skip

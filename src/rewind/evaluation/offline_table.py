@@ -33,6 +33,8 @@ def offline_table(record: Mapping[str, Any]) -> str:
     notes = [how_measured(record)]
     if tied := tied_with_best(record):
         notes.append(f"the data cannot tell the first from {len(tied)} of the others: {', '.join(tied)}")
+    if choice := best_supported(record):
+        notes.append(choice)
     notes += [f"{policy['name']}: {concern}" for policy in record["policies"] for concern in policy["concerns"]]
     return "\n".join([table(lines), *notes])
 
@@ -40,6 +42,16 @@ def offline_table(record: Mapping[str, Any]) -> str:
 def tied_with_best(record: Mapping[str, Any]) -> list[str]:
     """Policies whose paired interval with the first holds 0; without the first."""
     return [policy["name"] for policy in record["policies"][1:] if policy["tied"]]
+
+
+def best_supported(record: Mapping[str, Any]) -> str:
+    """A sentence where the log does not show what the first policy does; empty where it does."""
+    policies = record["policies"]
+    if policies[0].get("supported", True):  # files of earlier versions do not say
+        return ""
+    named = next((policy["name"] for policy in policies if policy["supported"]), None)
+    rest = "nor what any of the others does" if named is None else f"of those whose actions it shows, {named} is first"
+    return f"The log does not show what {policies[0]['name']} does: its estimate may be far too high; {rest}."
 
 
 def how_measured(record: Mapping[str, Any]) -> str:

@@ -6,7 +6,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rewind.evaluation.offline_table import AGAIN, LOG, how_measured, read_offline, tied_with_best, told
+from rewind.evaluation.offline_table import (
+    AGAIN,
+    LOG,
+    best_supported,
+    how_measured,
+    read_offline,
+    tied_with_best,
+    told,
+)
 from rewind.files import file_digest
 from rewind.report.document import Block, Cell, Fold, Line, Section, Table
 from rewind.report.train_folder import Training
@@ -29,6 +37,7 @@ DISTANCE = (
 )
 CRITERIA = {
     "fqe": "Fitted Q evaluation",
+    "fqe_supported": "Fitted Q evaluation, of policies whose actions the log shows",
     "fqe_tr": "Fitted Q evaluation, TR order",
     "fqe_tr_weighted": "Fitted Q evaluation, TR order, beta 0.75",
     "td_error": "TD error (smallest)",
@@ -91,7 +100,7 @@ def verdict(record: Mapping[str, Any]) -> str:
         first += f" The log cannot tell it from {names}: prefer the one with the least that could be wrong."
     elif len(record["policies"]) > 1:
         first += " It is better than each of the others."
-    return f"{first} {against}"
+    return " ".join(filter(None, (first, against, best_supported(record))))
 
 
 def _line(rank: int, policy: Mapping[str, Any]) -> Line:
@@ -162,9 +171,9 @@ def _evidence() -> list[Block]:
     if not evidence["sets"]:
         return ["How well such a ranking agrees with simulators has not been measured yet (`rewind bench ranking`)."]
     criteria = {name: evidence["criteria"][name] for name in CRITERIA if name in evidence["criteria"]}
-    forms = {"rank_correlation": ".2f", "regret": ".0%"}
+    forms = {"rank_correlation": ".2f", "regret": ".0%", "value_regret": ".0%"}
     lines = [
-        Line(CRITERIA[name], [Cell(_shown(figures[key], form)) for key, form in forms.items()])
+        Line(CRITERIA[name], [Cell(_shown(figures.get(key), form)) for key, form in forms.items()])
         for name, figures in criteria.items()
     ]
     better = _better_than_fitting(criteria, "rank_correlation", "highest rank correlation", 1)
@@ -172,10 +181,11 @@ def _evidence() -> list[Block]:
     note = (
         f"Means over data sets with simulators: {', '.join(evidence['sets'])}; {evidence['policies']} policies in all. "
         "Regret: what choosing the first by this criterion loses against the "
-        "truly best, as a share of the spread from the worst to the best. Nominal 95% intervals of fitted Q evaluation "
+        "truly best, as a share of the spread from the worst to the best, in the whole return and in the discounted "
+        "value, which is what is estimated. Nominal 95% intervals of fitted Q evaluation "
         f"held the true value for {_shown(evidence['coverage'], '.0%')} of the policies.{better}"
     )
-    columns = ("Criterion", "Rank correlation", "Regret of the first choice")
+    columns = ("Criterion", "Rank correlation", "Regret of the first choice", "Regret in the discounted value")
     return [Table("How well criteria ranked policies where we could check", columns, lines, note)]
 
 

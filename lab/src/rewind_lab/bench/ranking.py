@@ -19,8 +19,9 @@ from rewind.data import Trajectories, load
 from rewind.envs.make import known_task, make
 from rewind.errors import UsageError
 from rewind.evaluation.fqe import FitSettings
-from rewind.evaluation.offline import evaluate_offline
+from rewind.evaluation.offline import LogView, evaluate_offline
 from rewind.evaluation.scoring import diagnosed, find_environment
+from rewind.evaluation.support import Support
 from rewind.files import read_json, write_json
 from rewind.policy import Policy, load_policy
 from rewind.table import table
@@ -31,6 +32,7 @@ from rewind.training.policies import to_policy
 from rewind_lab.bench.ranking_figures import Judged, judge
 from rewind_lab.bench.timing import machine
 
+APART = 0.5  # standard deviations
 DIAGNOSTICS = ("td_error", "value_bias", "action_distance")
 
 
@@ -51,26 +53,49 @@ def measure(name: str, work: Path) -> dict[str, Any]:
     environment = find_environment("auto", data.name, data.notes)
     if environment is None:
         raise UsageError(f"{name} has no simulator")
-    truths = {}
-    for key, policy in policies.items():
-        path = work / "truth" / f"{key}.json"
-        if not path.exists():
-            write_json(path, truth(policy, environment, about["episodes"], common["discount"]))
-        truths[key] = read_json(path)
-    estimates = {}
-    for fit, settings in common["fits"].items():
-        path = work / "estimates" / f"{fit}.json"
-        if not path.exists():
-            fitted = {"steps": about["fit_steps"], "batch_size": about["fit_batch"], **settings}
-            chosen = FitSettings(hidden=tuple(about["fit_hidden"]), **fitted)
-            result = evaluate_offline(held_out, policies, common["discount"], chosen)
-            write_json(path, {key: [float(bound) for bound in result.estimate(key)] for key in policies})
-        estimates[fit] = read_json(path)
+    truths = {key: _truth_once(work, key, policy, environment, about) for key, policy in policies.items()}
+    estimates = {fit: _estimates_once(work, fit, held_out, policies, about) for fit in common["fits"]}
     diagnostics = {key: policy.provenance["figures"] for key, policy in policies.items()}
-    judged = Judged(truths, estimates, {one: {k: v[one] for k, v in diagnostics.items()} for one in DIAGNOSTICS})
+    support = Support(LogView(held_out, policies))
+    supported = {key: support.supports(key) for key in policies}
+    by_figure = {one: {k: v[one] for k, v in diagnostics.items()} for one in DIAGNOSTICS}
+    judged = Judged(truths, estimates, by_figure, supported)
+    log, first = held_out.observations.reshape(held_out.rows, -1), held_out.starts
+    apart = starts_apart(log, log[first], simulated_starts(environment, about))
     device = jax.devices()[0].device_kind
-    return {"set": name, "trajectories": len(held_out), **judge(judged), "machine": {**machine(), "device": device},
-            "truths": truths, "estimates": estimates, "diagnostics": diagnostics}  # fmt: skip
+    return {
+        "set": name,
+        "trajectories": len(held_out),
+        "starts_apart": apart,
+        **judge(judged),
+        "machine": {**machine(), "device": device},
+        "truths": truths,
+        "estimates": estimates,
+        "diagnostics": diagnostics,
+        "unsupported": {key: support.unsupported(key) for key in policies},
+        "supported": supported,
+    }
+
+
+def _truth_once(work: Path, key: str, policy: Policy, environment: str, about: Mapping[str, Any]) -> dict[str, float]:
+    """Read from `work` where it is there: a set that was stopped continues."""
+    path = work / "truth" / f"{key}.json"
+    if not path.exists():
+        write_json(path, truth(policy, environment, about, definition()["discount"]))
+    return dict(read_json(path))
+
+
+def _estimates_once(
+    work: Path, fit: str, held_out: Trajectories, policies: Mapping[str, Policy], about: Mapping[str, Any]
+) -> dict[str, list[float]]:
+    """[value, low, high] by policy; read from `work` where they are there."""
+    path = work / "estimates" / f"{fit}.json"
+    if not path.exists():
+        fitted = {"steps": about["fit_steps"], "batch_size": about["fit_batch"], **definition()["fits"][fit]}
+        settings = FitSettings(hidden=tuple(about["fit_hidden"]), **fitted)
+        result = evaluate_offline(held_out, policies, definition()["discount"], settings)
+        write_json(path, {key: [float(bound) for bound in result.estimate(key)] for key in policies})
+    return dict(read_json(path))
 
 
 def fewer_rows(data: Trajectories, rows: int) -> Trajectories:
@@ -111,10 +136,31 @@ def keep_policies(group: Group, step: int, folder: Path) -> dict[str, Any]:
     return figures
 
 
-def truth(policy: Policy, environment: str, episodes: int, discount: float) -> dict[str, float]:
-    """The mean return of a policy in its simulator, and the mean discounted one with its standard error."""
-    known = known_task(environment)
-    env: Any = make(environment, episodes)
+def simulated_starts(environment: str, about: Mapping[str, Any]) -> Array:
+    """(episodes, observation) where the episodes of the truths start."""
+    env: Any = _simulator(environment, about)
+    observations, _ = env.reset(seed=list(range(about["episodes"])))
+    env.close()
+    return np.asarray(observations.reshape(len(observations), -1), np.float64)
+
+
+def starts_apart(states: Array, first: Array, simulated: Array) -> float:
+    """How far the log's first states are from the simulator's: of the mean of the worst column, in standard deviations
+    of the log's states. An estimate is of the log's: where this is large, the truths are of something else."""
+    return float((np.abs(first.mean(0) - simulated.mean(0)) / (states.std(0) + 1e-3)).max())
+
+
+def _simulator(environment: str, about: Mapping[str, Any]) -> Any:
+    """start: where episodes start, if not where the simulator's do"""
+    return make(environment, about["episodes"], **{key: about[key] for key in ("start",) if key in about})
+
+
+def truth(policy: Policy, environment: str, about: Mapping[str, Any], discount: float) -> dict[str, float]:
+    """The mean return of a policy in its simulator, and the mean discounted one with its standard error.
+
+    about: the set in ranking.toml
+    """
+    known, episodes, env = known_task(environment), about["episodes"], _simulator(environment, about)
     observations, _ = env.reset(seed=list(range(episodes)))
     returns, discounted, playing, step = np.zeros(episodes), np.zeros(episodes), np.ones(episodes, bool), 0
     while playing.any() and (known is None or step < known.horizon):
@@ -142,4 +188,8 @@ def print_figures(figures: Mapping[str, Any]) -> None:
         for name, of in figures["criteria"].items()
     ]
     print(f"{figures['set']}: {len(figures['truths'])} policies, {figures['trajectories']} held-out trajectories")
+    if figures.get("starts_apart", 0.0) > APART:  # the first files do not have it
+        print(
+            f"the truths start elsewhere: {figures['starts_apart']:.1f} standard deviations from the log's first states"
+        )
     print(table(list(lines)))

@@ -1,6 +1,6 @@
 """How good a ranking is: rank correlation, regret of the first choice, coverage of intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from rewind.arrays import Array
 
 BIGGEST, SMALLEST, NEAREST_ZERO = "biggest", "smallest", "nearest zero"
+MEANS = ("rank_correlation", "regret", "value_rank_correlation", "value_regret", "coverage")
 BEST = {"td_error": SMALLEST, "value_bias": NEAREST_ZERO, "action_distance": SMALLEST}
 
 
@@ -17,20 +18,26 @@ class Judged(NamedTuple):
     truths: `return`, `value` (discounted)
     estimates: of each fit [value, low, high], discounted
     diagnostics: of each figure; None where a policy has none
+    supported: whether the log shows what it does (`rewind.evaluation.support`)
     """
 
     truths: Mapping[str, Mapping[str, float]]
     estimates: Mapping[str, Mapping[str, Sequence[float]]]
     diagnostics: Mapping[str, Mapping[str, float | None]]
+    supported: Mapping[str, bool]
 
 
 def judge(judged: Judged) -> dict[str, Any]:
-    """Of each criterion: rank correlation with the true return, regret@1, and coverage where it has intervals.
+    """Of each criterion: rank correlation and regret@1 in the true return, the same in the true discounted value, which
+    is what is estimated, and coverage where it has intervals.
 
-    Criteria that some policies do not have (BC has no critic) choose among the others.
+    Criteria that some policies do not have (BC has no critic) choose among the others. So does `fqe_supported`: among
+    the policies that the log supports, or among all if it supports none.
     """
     criteria: dict[str, dict[str, float | None]] = {}
-    for fit, estimates in judged.estimates.items():
+    supported = {key for key, held in judged.supported.items() if held} or set(judged.truths)
+    fits = {**judged.estimates, "fqe_supported": _only(supported, judged.estimates["fqe"])}
+    for fit, estimates in fits.items():
         covered = [low <= judged.truths[key]["value"] <= high for key, (_, low, high) in estimates.items()]
         figures = _ranked({key: estimate[0] for key, estimate in estimates.items()}, judged.truths)
         criteria[fit] = {**figures, "coverage": float(np.mean(covered))}
@@ -40,23 +47,34 @@ def judge(judged: Judged) -> dict[str, Any]:
     return {"criteria": criteria}
 
 
+def _only(keys: Set[str], estimates: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
+    return {key: estimate for key, estimate in estimates.items() if key in keys}
+
+
 def _better(value: float, best: str) -> float:
     """A number that is larger where the criterion is better."""
     return -abs(value) if best == NEAREST_ZERO else -value if best == SMALLEST else value
 
 
 def _ranked(scores: Mapping[str, float], truths: Mapping[str, Mapping[str, float]]) -> dict[str, float | None]:
-    every = np.array([truth["return"] for truth in truths.values()])
+    correlation, regret = _agreement(scores, {key: truth["return"] for key, truth in truths.items()})
+    value_correlation, value_regret = _agreement(scores, {key: truth["value"] for key, truth in truths.items()})
+    return {"rank_correlation": correlation, "regret": regret, "value_rank_correlation": value_correlation,
+            "value_regret": value_regret, "policies": float(len(scores))}  # fmt: skip
+
+
+def _agreement(scores: Mapping[str, float], truths: Mapping[str, float]) -> tuple[float | None, float | None]:
+    """Rank correlation, and regret of the first choice as a share of the spread of all truths."""
+    every = np.array(list(truths.values()))
     spread = every.max() - every.min()
     if not scores or not spread:
-        return {"rank_correlation": None, "regret": None, "policies": float(len(scores))}
-    true = np.array([truths[key]["return"] for key in scores])
+        return None, None
+    true = np.array([truths[key] for key in scores])
     given = np.array(list(scores.values()))
     correlation = None
     if given.std() and true.std():
         correlation = float(np.corrcoef(average_ranks(given), average_ranks(true))[0, 1])
-    regret = float((every.max() - true[int(given.argmax())]) / spread)
-    return {"rank_correlation": correlation, "regret": regret, "policies": float(len(scores))}
+    return correlation, float((every.max() - true[int(given.argmax())]) / spread)
 
 
 def average_ranks(values: Array) -> Array:
@@ -68,12 +86,11 @@ def average_ranks(values: Array) -> Array:
 
 def summarise(measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Means over sets, for the page of a training."""
-    names = list(dict.fromkeys(name for one in measured for name in one["criteria"]))
+    names = measured[0]["criteria"] if measured else ()
     criteria = {}
     for name in names:
-        of = [one["criteria"][name] for one in measured if name in one["criteria"]]
-        criteria[name] = {key: _mean([figures[key] for figures in of]) for key in ("rank_correlation", "regret")}
-        criteria[name]["coverage"] = _mean([figures["coverage"] for figures in of])
+        of = [one["criteria"][name] for one in measured]
+        criteria[name] = {key: _mean([figures[key] for figures in of]) for key in MEANS}
     return {
         "sets": [one["set"] for one in measured],
         "policies": sum(len(one["truths"]) for one in measured),

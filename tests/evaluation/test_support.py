@@ -1,0 +1,88 @@
+"""An action is supported where something like it was done in similar states."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rewind.data import from_episodes
+
+pytest.importorskip("optax")
+
+from rewind.evaluation.offline import LogView
+from rewind.evaluation.offline_record import concerns_of
+from rewind.evaluation.offline_table import best_supported
+from rewind.evaluation.support import Support
+
+
+def log(kind, episodes=40, length=10):
+    """Left of 0 the log does 1, right of it -1 or 0, with noise where actions are continuous."""
+    stream, made = np.random.default_rng(0), []
+    for _ in range(episodes):
+        states = stream.uniform(-1, 1, (length + 1, 1)).astype(np.float32)
+        actions = kind(states[:length, 0], stream)
+        made.append({"observations": states, "actions": actions, "rewards": np.ones(length), "terminated": True})
+    return from_episodes(made)
+
+
+def continuous(states, stream):
+    return (-np.sign(states) + 0.1 * stream.standard_normal(len(states)))[:, None].astype(np.float32)
+
+
+def discrete(states, stream):
+    return (states < 0).astype(int)
+
+
+def test_what_is_usual_elsewhere_but_never_done_in_such_states_is_unsupported():
+    policies = {"as logged": lambda s: -np.sign(s), "swapped": np.sign, "nothing": np.zeros_like}
+    support = Support(LogView(log(continuous), policies))
+    assert support.supports("as logged") and support.unsupported("as logged") < 0.05
+    assert not support.supports("swapped") and support.unsupported("swapped") > 0.9
+    assert not support.supports("nothing")
+
+
+def test_a_discrete_action_is_unsupported_where_no_neighbour_has_it():
+    policies = {"as logged": lambda s: (s[:, 0] < 0).astype(int), "always 1": lambda s: np.ones(len(s), int)}
+    support = Support(LogView(log(discrete), policies))
+    assert support.supports("as logged") and support.unsupported("always 1") == pytest.approx(0.5, abs=0.1)
+    assert not support.supports("always 1")
+
+
+def test_a_log_that_does_rare_things_allows_as_many():
+    data = log(lambda states, stream: stream.integers(50, size=len(states)))  # ten neighbours show at most ten of 50
+    support = Support(LogView(data, {"some": lambda s: (np.abs(s[:, 0]) * 50).astype(int)}))
+    assert support.allowed > 0.5 and support.unsupported("some") > 0.5
+    assert Support(LogView(log(discrete), {"one": lambda s: np.ones(len(s), int)})).allowed == pytest.approx(0.05)
+
+
+def test_distances_do_not_depend_on_units():
+    data, policies = log(continuous), {"swapped": np.sign}
+    metres = Support(LogView(data, policies))
+    scaled = replace(data, actions=1000 * data.actions)
+    millimetres = Support(LogView(scaled, {"swapped": lambda s: 1000 * np.sign(s)}))
+    assert millimetres.limit == pytest.approx(metres.limit, rel=1e-3)
+    assert millimetres.unsupported("swapped") == metres.unsupported("swapped")
+
+
+@pytest.mark.parametrize(("episodes", "length"), [(1, 30), (2, 3), (1, 1)])
+def test_a_short_log_is_looked_at_as_far_as_it_goes(episodes, length):
+    support = Support(LogView(log(continuous, episodes, length), {"as logged": lambda s: -np.sign(s)}))
+    assert 0.0 <= support.unsupported("as logged") <= 1.0
+
+
+def test_the_first_choice_is_named_with_the_first_that_the_log_supports():
+    policies = [{"name": name, "supported": held} for name, held in (("a", False), ("b", False), ("c", True))]
+    assert "does not show what a does" in best_supported({"policies": policies})
+    assert "of those whose actions it shows, c is first" in best_supported({"policies": policies})
+    assert "nor what any of the others does" in best_supported({"policies": policies[:2]})
+    assert best_supported({"policies": policies[2:]}) == best_supported({"policies": [{"name": "old"}]}) == ""
+
+
+def test_a_policy_that_the_log_does_not_support_is_a_concern():
+    result = SimpleNamespace(trajectories=100, cut=0, best_return=9.0)
+    figures = {"estimate": [2.0, 1.0, 3.0], "drift": 0.0, "outside": 0.0, "unsupported": 0.12, "supported": False}
+    held_out = {"view": {"hold_out": 0.1}}
+    (concern,) = concerns_of(figures, result, held_out)
+    assert concern.startswith("12% of its actions are unlike what the log shows in similar states")
+    assert concerns_of({**figures, "unsupported": 0.05, "supported": True}, result, held_out) == []
