@@ -88,7 +88,7 @@ start_stage() { # SHARING FOLDER LEFT OPTIONS...
   if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
   case $1 in
     --*) set -- paper run --out "$folder" --budget "${left}s" --jsonl "$folder/rows.jsonl" "$@" ;;
-    *) set -- "${@//FOLDER/$folder}" ;;
+    *) sharing=processes && set -- "${@//FOLDER/$folder}" ;; # it may keep Python busy
   esac
   if [ "$sharing" = threads ]; then
     ln -s "$folder.log" "$folder/log"
