@@ -55,6 +55,8 @@ def test_starts_are_apart_where_the_simulators_are_not_the_logs():
     stream = np.random.default_rng(0)
     states, first = stream.normal(size=(500, 2)), 0.1 * stream.normal(size=(50, 2))
     assert starts_apart(states, first, first + 0.01) < 0.1
+    cells = np.eye(46)  # of a grid: few starts are in each
+    assert starts_apart(cells, cells[stream.integers(46, size=22)], cells[stream.integers(46, size=50)]) == 0.0
     assert starts_apart(states, first, first + np.array([0.0, 1.0])) == pytest.approx(1.0, abs=0.2)
 
 

@@ -145,9 +145,12 @@ def simulated_starts(environment: str, about: Mapping[str, Any]) -> Array:
 
 
 def starts_apart(states: Array, first: Array, simulated: Array) -> float:
-    """How far the log's first states are from the simulator's: of the mean of the worst column, in standard deviations
-    of the log's states. An estimate is of the log's: where this is large, the truths are of something else."""
-    return float((np.abs(first.mean(0) - simulated.mean(0)) / (states.std(0) + 1e-3)).max())
+    """How far the means of the log's first states and of the simulator's are apart beyond four standard errors: of the
+    worst column, in standard deviations of the log's states. An estimate is of the log's first states: where this is
+    large, the truths are of something else."""
+    error = np.sqrt(first.var(0) / len(first) + simulated.var(0) / len(simulated))
+    apart = np.maximum(0.0, np.abs(first.mean(0) - simulated.mean(0)) - 4 * error)
+    return float((apart / (states.std(0) + 1e-3)).max())
 
 
 def _simulator(environment: str, about: Mapping[str, Any]) -> Any:
