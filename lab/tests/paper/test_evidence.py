@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from lab.tests.report import synthetic
 
 from rewind import DataError, UsageError
 from rewind.agents.settings import paper_settings
@@ -19,6 +20,7 @@ from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.commands import PaperChoice
 from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.recommended import recommended_text
+from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import Index, read_index, read_rows
 
 DEFINITIONS = load_definitions(EVIDENCE)
@@ -179,18 +181,17 @@ def chosen(tmp_path, monkeypatch):
     return path
 
 
-def scored(value):
-    """Scores of all runs of the test: of uniform sampling 50, of the chosen setting `value(spec)` more."""
-    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
-    return {
-        spec.run: 50 + spec.seed % 3 + (0 if spec.sampler == "baseline" else value(spec)) for spec in specs
-    }  # fmt: skip
+def scored(value, keep=lambda spec: True):
+    """Runs of the test: uniform sampling scores 50 and a little, the chosen setting `value(spec)` more."""
+    gain = lambda spec: spec.seed % 3 + (0 if spec.sampler == "baseline" else value(spec))  # noqa: E731
+    made = synthetic.rows(gain, ("recommendation",), noise=0.0, definitions=EVIDENCE, keep=keep)
+    return PaperResults(runs_of(made), "rewind")
 
 
 def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
     assert read_choice() is None
-    assert "not run yet: no setting is chosen" in outcome_text(outcome_of({}))
+    assert "not run yet: no setting is chosen" in outcome_text(outcome_of(scored(lambda spec: 0)))
 
 
 def test_a_choice_reads_back_as_it_was_written(chosen):
@@ -201,9 +202,9 @@ def test_a_choice_reads_back_as_it_was_written(chosen):
 
 
 def test_with_some_runs_missing_the_test_has_not_run(chosen):
-    scores = scored(lambda spec: 0)
-    scores.pop(next(iter(scores)))
-    assert outcome_of(scores) == f"not run yet: 1 of {len(scores) + 1:,} runs are missing"
+    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    without_one = scored(lambda spec: 0, keep=lambda spec: spec != specs[0])
+    assert outcome_of(without_one) == f"not run yet: 1 of {len(specs):,} runs are missing"
 
 
 @pytest.mark.parametrize(
@@ -230,8 +231,10 @@ def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):
 
 def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
     gain = lambda spec: 7.0 if spec.suite == "mujoco" else -4.0  # noqa: E731
-    scores = {spec.run: 50 + (spec.sampler == "tr") * gain(spec) for spec in in_order(WANTED)}
-    line = next(line for line in candidates(scores).splitlines() if line.startswith("tr "))
+    tables = ("a_mazes", "c_cube", "d_mujoco")
+    made = synthetic.rows(lambda spec: (spec.sampler == "tr") * gain(spec), tables, noise=0.0, definitions=EVIDENCE)
+    found = PaperResults(runs_of(made), "rewind")
+    line = next(line for line in candidates(found).splitlines() if line.startswith("tr  "))
     assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line
 
 
@@ -251,7 +254,7 @@ def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested(
     for kind in ("sparse", "dense"):
         assert {name: table[kind][name] for name in SETTINGS} == {name: getattr(COMMITTED, name) for name in SETTINGS}
         assert COMMITTED.because.rstrip(".") in table[kind]["evidence"]["sampler"]
-    outcome = outcome_of({run.row["run"]: run.score for run in runs_of(read_rows(RESULTS))})
+    outcome = outcome_of(PaperResults(runs_of(read_rows(RESULTS)), "rewind"))
     passed = not isinstance(outcome, str) and all(kind.passes for kind in outcome)
     assert bool(table["provisional"]) == (not passed), "run `rewind paper choice`, and commit what it writes"
 

@@ -146,20 +146,20 @@ class PaperChoice:
     """The evidence, in a sentence."""
 
     def run(self) -> None:
-        scores = {run.row["run"]: run.score for run in runs_of(read_rows(self.results))}
+        results = PaperResults(runs_of(read_rows(self.results)), "rewind")
         if self.write:
-            self._write(scores)
+            self._write(results)
         setting = read_choice()
         if setting is None:
-            print(f"{candidates(scores)}\n\nNo setting is chosen yet.")
+            print(f"{candidates(results)}\n\nNo setting is chosen yet.")
         else:
             print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting.words}. {setting.because}")
-        outcome = outcome_of(scores)
+        outcome = outcome_of(results)
         if setting is not None and write_recommended(setting, outcome):
             print(f"wrote {recommended.RECOMMENDED}, which `rewind train --recommended` and `auto` read; commit it too")
         print(f"The test of the recommendation: {outcome_text(outcome)}")
 
-    def _write(self, scores: dict[str, float]) -> None:
+    def _write(self, results: PaperResults) -> None:
         if read_choice() is not None:
             raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
         if self.sampler not in SAMPLERS:
@@ -167,7 +167,7 @@ class PaperChoice:
         if not self.because:
             raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
         choosing = set(halves.choosing_half())
-        runs = sum(row["dataset"] in choosing for row in {row["run"]: row for row in read_rows(self.results)}.values())
+        runs = sum(run.dataset in choosing for run in results.every.values())
         chosen = (self.sampler, self.beta, self.stagger, self.bounded, self.layer_norm)
         setting = Setting(datetime.now(UTC).date().isoformat(), *chosen, self.because, runs)
         with whole_file(Path(str(halves.CHOICE))) as temporary:

@@ -57,5 +57,4 @@ def _lower(title: str) -> str:
 
 
 def recommendation(results: PaperResults) -> list[Block]:
-    scores = {name: run.score for name, run in results.every.items()}
-    return [line for line in outcome_text(outcome_of(scores)).split("\n") if line]
+    return [line for line in outcome_text(outcome_of(results)).split("\n") if line]

@@ -8,7 +8,7 @@ from typing import Any
 from rewind.report.document import Bar, Bars, Block
 from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, save, styled
 from rewind.report.methods import ALGORITHMS, Method, short
-from rewind.statistics import Estimate, Term, combined
+from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.report.claims import Finding, cost_words
 from rewind_lab.paper.report.comparisons import Question, at_limit, direction, points, signed
@@ -67,8 +67,7 @@ def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) ->
     ]
     if len(baseline) < 2 or not scores or len(scores[0]) < 2:
         return None
-    spread = results.spread(name, algorithm)
-    found = combined([Term(1.0, scores[0], spread), Term(-1.0, baseline, spread)]).estimate
+    found = results.difference(algorithm, {name: (scores[0], baseline)}).estimate
     return Bar(short(name), *found, None, "unclear")
 
 
