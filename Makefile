@@ -104,7 +104,7 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, and lab/results/evidence/report.html
 	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
 	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
-	  --figure docs/images --into docs/reproduction.md README.md docs/index.md
+	  --figure docs/images --into docs/reproduction.md docs/agents.md README.md docs/index.md
 	$(BIN)/rewind paper choice
 	$(BIN)/rewind paper beside
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \

@@ -19,6 +19,7 @@ from rewind_lab.paper.report.by_kind import evidence
 from rewind_lab.paper.report.controls import controls, explained, progress, recommendation
 from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
+from rewind_lab.paper.report.divergence import divergence
 from rewind_lab.paper.report.gains import gains
 from rewind_lab.paper.report.glance import glance, glance_panels, sentences
 from rewind_lab.paper.report.results import PaperResults, source
@@ -77,6 +78,7 @@ def _sections(
         Section("claims", "Claims", [*notice, *claims.claims_blocks(found)]),
         Section("progress", "What has run", [progress(results)[0]] if newest else []),
         Section("controls", "What explains it", controls(results) if newest else []),
+        Section("divergence", "Critics that diverge", divergence(results) if newest else []),
         Section("recommendation", "What to use", recommendation(results) if newest else []),
         Section("waiting", "Claims without data", claims.open_claims(found)),
         Section("rules", "How claims are judged", [f"{claims.RULE} {claims.COST_RULE}"]),
