@@ -107,7 +107,7 @@ reproduction: $(STAMP)  ## the pages of the docs that are written from lab/resul
 	  --figure docs/images --into docs/reproduction.md docs/agents.md README.md docs/index.md
 	$(BIN)/rewind paper choice
 	$(BIN)/rewind paper beside
-	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
+	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --ogbench ogbench rebrac_cube --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml
 
 wheel: $(STAMP)  ## both distributions, in dist/, checked

@@ -24,7 +24,7 @@ START = 30.0  # seconds: data onto the device, compilation, first environments
 # (lab/results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
 ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
 ON_GPU["rebrac"] = (124.0, 15.5)  # not measured: three layers and layer norm for two without, twice TD3+BC
-# Times as long for each run. Not measured: four layers of 512 for three of 256, 5.7 times the products, in larger matrices.
+# Times as long for each run. Not measured: four layers of 512 for three of 256 have 5.7 times the products.
 WIDER = {("ogbench", "rebrac"): 4.0}
 FUSED = 0.6  # times as long with fused kernels (48 runs of TD3+BC, lab/results/paper)
 ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (lab/results/bench/td3_bc_cpu.json)

@@ -27,7 +27,7 @@ score. Beside it, **on D4RL's own data**, what the paper reports, and what the a
 the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose score stands
 first. "apart": ours less the original; far, if it is more than 15 points on AntMaze or 10 on MuJoCo.
 
-Written by `rewind paper beside`, from `{folder}`{devices}.
+Written by `rewind paper beside`, from `{folder}`{devices}. {far}
 
 | rebuilt set | data's score: D4RL, ours | agent | sampler | original | paper | ours | seeds | apart |
 |---|---|---|---|---|---|---|---|---|
@@ -50,7 +50,15 @@ def beside(
     lines = [_line(results, behaviour, *variant) for variant in sorted(wanted, key=lambda one: one[0])]
     devices = sorted({run.row["device"] for run in results.runs})
     trained = f", trained on: {', '.join(devices)}" if devices else ""
-    return HEAD.format(devices=trained, folder=folder.as_posix()) + "\n".join(lines) + "\n"
+    head = HEAD.format(devices=trained, folder=folder.as_posix(), far=_far(lines))
+    return head + "\n".join(lines) + "\n"
+
+
+def _far(lines: list[str]) -> str:
+    """How many of the lines that can be compared are far apart."""
+    found = [line.rstrip("| ").rpartition(" | ")[2] for line in lines]
+    compared = [apart for apart in found if apart != "-"]
+    return f"Far from the original: {sum('far' in apart for apart in compared)} of {len(compared)} lines."
 
 
 def _line(results: PaperResults, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:

@@ -15,6 +15,7 @@ from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.definitions import SAMPLERS
 from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
+from rewind_lab.paper.report.beside_ogbench import beside_ogbench
 from rewind_lab.paper.report.by_kind import gains_by_kind
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.cost import read_costs
@@ -88,12 +89,15 @@ class PaperBeside:
     """The page."""
     table: str = "rebuilt"
     """The table of the definitions that lists the runs."""
+    ogbench: tuple[str, ...] = ()
+    """Tables with runs on OGBench, which the page then shows apart, beside published means."""
     definitions: Rare[Path | None] = None
     """A file to use instead of the package's definitions.toml."""
 
     def run(self) -> None:
         results = PaperResults(runs_of(read_rows(self.results)), "rewind")
         page = beside(results, behaviour_scores(self.cards), self.table, self.definitions, self.results)
+        page += beside_ogbench(results, self.ogbench, self.definitions) if self.ogbench else ""
         with whole_file(self.out) as temporary:
             temporary.write_text(page, encoding="utf-8")
         print(f"wrote {self.out}")
