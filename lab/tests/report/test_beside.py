@@ -66,7 +66,8 @@ def test_cloning_scores_of_every_v1_set_are_means_over_seeds_with_all_the_data_a
     page = beside(PaperResults(runs, "rewind"), {}, "uniform", EVIDENCE, Path("lab/results/evidence"))
     assert variants(page)["rewind/antmaze-umaze-v1", "IQL", "Baseline"][-1] == "+442.5, far"
     assert "from `lab/results/evidence`" in page
-    scores = cloned_scores(runs_of(made))
+    short = [{**made[0], "run": "a trial", "algorithm": "bc", "settings": "{}", "steps": 5000, "score": 1e6}]
+    scores = cloned_scores(runs_of(made + short))
     assert set(scores) == {name for name in recipes() if name.endswith("-v1") and known_entry(name).suite != "adroit"}
     assert scores["rewind/hopper-medium-v1"] == {
         "BC": {"score": pytest.approx(80.0, abs=0.5), "seeds": 4},

@@ -1,6 +1,7 @@
 """Scores on rebuilt data beside those the paper has on D4RL's: a Markdown page for the docs."""
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -106,12 +107,13 @@ def behaviour_scores(cards: Path) -> dict[str, float]:
 
 
 def cloned_scores(runs: Iterable[FinishedRun]) -> dict[str, dict[str, dict[str, float]]]:
-    """By data set and kind of behaviour cloning, mean scores and numbers of seeds."""
+    """By data set and kind of behaviour cloning, mean scores and numbers of seeds, by the paper's protocol."""
     kinds = {"{}": CLONED[0], '{"top": 0.1}': CLONED[1]}
     found: dict[str, dict[str, list[float]]] = {}
     for run in runs:
         kind = kinds.get(json.dumps(json.loads(run.row["settings"])))
-        if kind is not None and (run.algorithm, run.row["sampler"]) == ("bc", "baseline"):
+        usual = run.protocol._replace(settings="{}") == Protocol() and math.isfinite(run.score)
+        if kind is not None and usual and (run.algorithm, run.row["sampler"]) == ("bc", "baseline"):
             found.setdefault(run.dataset, {}).setdefault(kind, []).append(run.score)
     return {
         name: {kind: {"score": sum(scores) / len(scores), "seeds": len(scores)} for kind, scores in own.items()}
