@@ -44,7 +44,7 @@ def scored(value, keep=lambda spec: True):
 def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
     assert read_choice() is None
-    assert "not run yet: no setting is chosen" in outcome_text(outcome_of(scored(lambda spec: 0)))
+    assert "Not run yet: no setting is chosen" in outcome_text(outcome_of(scored(lambda spec: 0)))
 
 
 def test_a_choice_reads_back_as_it_was_written(chosen):

@@ -46,7 +46,7 @@ def without_slip(table: str, row: str, number: Printed) -> Printed:
 
 
 def agreement(ours: Array, theirs: Printed) -> str:
-    """Whether a score agrees with the paper's: within 5 points, or within what the runs of both vary."""
+    """Whether a score agrees with the paper's: within 5 points; similar: farther apart, but the runs of both vary."""
     return compared(float(ours.mean()) - theirs.mean, NEAR, squared_error(ours, theirs))
 
 
@@ -56,8 +56,10 @@ def squared_error(ours: Array, theirs: Printed) -> float:
 
 
 def compared(difference: float, near: float, squared: float) -> str:
-    if abs(difference) <= max(near, SIGMAS * np.sqrt(squared)):
+    if abs(difference) <= near:
         return "agrees"
+    if abs(difference) <= SIGMAS * np.sqrt(squared):
+        return "similar"
     return "higher" if difference > 0 else "lower"
 
 

@@ -16,9 +16,10 @@ from rewind_lab.paper.report.results import PaperResults
 
 WORST_BOUND, WORST_SET = -2.0, -10.0  # points: of a kind's lower bound, and of any one set
 RULE = (
-    f"It passes if the lower bound of its pooled difference to uniform sampling is above {WORST_BOUND:g} points on "
-    f"sparse and on dense sets, and no set's difference is below {WORST_SET:g}."
+    f"A setting passes if the lower bound of its pooled difference to uniform sampling is above {WORST_BOUND:g} points "
+    f"on sparse and on dense sets, and no set's difference is below {WORST_SET:g}."
 )
+SWITCHES = ("bounded", "layer_norm")  # settings that are on where they are named
 AGENT = "td3_bc"  # with which a setting is chosen and tested
 Sets = dict[str, list[float]]  # scores by data set
 
@@ -78,7 +79,7 @@ def _plain(spec: RunSpec) -> bool:
 
 def outcome_text(outcome: list[KindResult] | str) -> str:
     if isinstance(outcome, str):
-        return f"{outcome}\n{RULE}"
+        return f"{outcome[0].upper()}{outcome[1:]}.\n{RULE}"
     rows: list[dict[str, Any]] = []
     for kind in outcome:
         rows += [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one in kind.sets.items()]
@@ -112,5 +113,5 @@ def candidates(results: PaperResults) -> str:
 def _way(spec: RunSpec) -> str:
     """Stagger is left out: OGBench's runs have it and others have not."""
     beta = f", beta {spec.beta:g}" if spec.beta != 1.0 else ""
-    settings = "".join(f", {name} {value}" for name, value in spec.settings)
+    settings = "".join(f", {name if name in SWITCHES else f'{name} {value}'}" for name, value in spec.settings)
     return f"{spec.sampler}{beta}{settings}" + (f", reuse {spec.reuse}" if spec.reuse != "on_finish" else "")

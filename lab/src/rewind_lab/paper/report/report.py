@@ -10,8 +10,9 @@ from rewind.report.curves import chart_data, score_curves
 from rewind.report.document import Block, Chart, Document, Fold, Section
 from rewind.report.methods import ALGORITHMS, short
 from rewind.report.provenance import facts, origin
-from rewind.report.runs import Protocol
+from rewind.report.runs import FinishedRun, Protocol
 from rewind.report.scores import score_tables
+from rewind.report.stability import critic_known, diverged
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report import beyond, claims, summary, tables
 from rewind_lab.paper.report.bounded import bounded_tables
@@ -129,8 +130,17 @@ def _facts(results: PaperResults, first: PaperResults | None) -> list[tuple[str,
     if results.newest:
         _, done, wanted = progress(results)
         counts, others = ("Runs of the evidence", f"{done:,} of {wanted:,}"), []
+        failed = _failed(list(results.every.values()))
+        rest = [failed if name == "Broken runs" else (name, value) for name, value in rest]
     earlier = [] if first is None else [("Runs of the first edition", f"{len(first.every):,}")]
     return [counts, *others, *earlier, *rest]
+
+
+def _failed(runs: Sequence[FinishedRun]) -> tuple[str, str]:
+    """That no run broke does not say that no critic diverged."""
+    known = [run for run in runs if critic_known(run)]
+    broken = sum(not run.alive for run in runs)
+    return "Critics that diverged; broken runs", f"{sum(map(diverged, known)):,} of {len(known):,}; {broken:,}"
 
 
 def _origin(results: PaperResults) -> list[Block]:
