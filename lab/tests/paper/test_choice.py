@@ -14,6 +14,8 @@ from rewind_lab.paper.choice import Setting, choice_text, read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
 from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.commands import PaperChoice
+from rewind_lab.paper.report.controls import recommendation
+from rewind_lab.paper.report.glance import sentences
 from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.recommended import recommended_text
 from rewind_lab.paper.report.results import PaperResults
@@ -73,6 +75,18 @@ def test_the_recommendation_passes_by_its_stated_rule(chosen, value, verdict):
     outcome = outcome_of(scored(value))
     assert [kind.kind for kind in outcome] == ["sparse", "dense"] and f"setting {verdict}" in outcome_text(outcome)
     assert len(outcome[0].sets) == 13 and len(outcome[1].sets) == 4
+
+
+def test_the_page_says_first_whether_the_setting_passed_and_the_advice_says_so_too(chosen):
+    lost, won = scored(lambda spec: -3), scored(lambda spec: 3)
+    verdict, numbers = recommendation(lost)
+    assert (
+        verdict.startswith("The recommended setting fails.") and [line.total for line in numbers.lines].count(True) == 2
+    )
+    assert numbers.lines[-1].head == "dense, 4 sets" and numbers.lines[-1].cells[0].text.startswith("−3.0")
+    assert "FAILED" in sentences([], None, lost)[-1] and "passed" in sentences([], None, won)[-1]
+    few = scored(lambda spec: 0, keep=lambda spec: spec.sampler == "baseline")
+    assert "not run yet" in sentences([], None, few)[-1] and recommendation(few)[0].startswith("Not run yet")
 
 
 def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):

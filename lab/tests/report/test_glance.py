@@ -68,13 +68,13 @@ def test_a_set_at_the_floor_is_shown_as_one():
 
 def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(found):
     evidence, first = found
-    told = sentences(judge(evidence, None), first)
+    told = sentences(judge(evidence, None), first, evidence)
     assert "helps on sparse rewards (TD3+BC): holds, +15" in told[0]
-    assert "points for the claim on 3 data sets" in told[0]
+    assert "points for the claim over 3 of 14 data sets; for other data sets of the kind [" in told[0]
     assert "not enough data yet (0 of 3 data sets have runs of both methods)" in told[1]
     assert "no setting is chosen" in told[-1]
     few = PaperResults(runs_of(rows(gained, definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])))
-    told = sentences(judge(few, None), first)
+    told = sentences(judge(few, None), first, few)
     assert "not enough data yet" in told[0] and "first edition −14" in told[0] and "no evidence" in told[0]
 
 
@@ -113,7 +113,19 @@ def test_controls_are_told_with_what_they_are_compared_with():
     assert order.columns[1:] == ["Baseline", "TR", "TR, order forward", "TR, order shuffled"]
     assert {"Baseline, β 0.75, window 16", "Baseline, β 0.0, window 5", "TR, β 0.75"} <= set(targets.columns)
     assert {"Baseline", "Baseline, precision highest"} <= set(precisions.columns)
-    assert "TR, order forward: 30.0 [30.0, 30.0]; TR, order shuffled: 40.0" in explained(found)[0]
+    told = explained(found)
+    assert "(mean scores of 2 sets)" in told[0]
+    assert "TR, order forward: 30.0 [30.0, 30.0]; TR, order shuffled: 40.0" in told[0]
+    assert "(reuse epoch over reuse on_finish, in points)" in told[1]
+    play = [row for row in made if "medium-play" in row["dataset"]]
+    alone = explained(PaperResults(runs_of(play), "rewind"))
+    assert "(antmaze-medium-play). Baseline: 30.0 ± 0.0 (8); TR: 30.0" in alone[0]  # all methods, not the last alone
+    assert "(antmaze-medium-play). Baseline, alpha 2.5: 30.0" in alone[2]
+    cube = rows(effect, noise=0.0, definitions=EVIDENCE, tables=("e_alpha",), datasets=["ogbench"])
+    alpha = controls(PaperResults(runs_of(made + cube), "rewind"))[2]
+    heads = [line.head for line in alpha.lines]
+    assert "Baseline, alpha 2.5" in heads and "Baseline" not in heads  # OGBench's runs do not name their own, 2.5
+    assert not any(cell.kind == "missing" for line in alpha.lines for cell in line.cells)
     nothing = PaperResults(runs_of(rows(definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])), "rewind")
     assert controls(nothing)[-1].startswith("Not run yet: which order")
 

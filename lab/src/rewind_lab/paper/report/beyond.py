@@ -21,6 +21,7 @@ Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that diffe
 Scores = dict[tuple[str, Variant], Array]
 
 VARIED = ("algorithm", "sampler", "beta")  # by the paper's own tables
+OWN = {"alpha": 2.5}  # an agent's own numbers, where no table names them for a data set
 USUAL = {"window": 1, "precision": "default", "order": "backward"}  # of runs that do not name them
 SWEEPS = ("reuse", "rank_exponent", "stagger", "order")
 BOUNDS = ("target_low", "target_high")  # of the critics' targets
@@ -57,7 +58,7 @@ def compared_table(definitions: Definitions, definition: TableDefinition, result
     """What a table asks about, side by side; None where nothing can be compared."""
     choice = RunChoice([definition.name], results.data, steps=results.protocol.steps)
     specs = definitions.wanted(choice)[definition.name]
-    full = {spec: described(spec) for spec in specs}
+    full = _with_own({spec: described(spec) for spec in specs})
     names = differing(full)
     runs: dict[tuple[str, Variant], list[FinishedRun]] = {}
     for spec, values in full.items():
@@ -186,6 +187,16 @@ def described(spec: RunSpec) -> dict[str, Any]:
     if spec.sampler == "baseline":  # it has no sweeps that these could be of
         values = {name: value for name, value in values.items() if name not in SWEEPS}
     return values
+
+
+def _with_own(specs: dict[RunSpec, dict[str, Any]]) -> dict[RunSpec, dict[str, Any]]:
+    """The same number stands in one column, whether a run names it or has it by default."""
+    named = {(spec.algorithm, name) for spec, values in specs.items() for name in OWN if name in values}
+    own = {
+        spec: {name: OWN[name] for name in OWN if name not in values and (spec.algorithm, name) in named}
+        for spec, values in specs.items()
+    }
+    return {spec: values | own[spec] for spec, values in specs.items()}
 
 
 def without_bounds(settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:

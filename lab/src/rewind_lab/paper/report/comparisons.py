@@ -282,6 +282,11 @@ def points(estimate: Estimate | None) -> str:
     return "" if estimate is None else _typeset(told(estimate, "+.1f")).replace(" ", NO_BREAK)
 
 
+def reach(estimate: Estimate) -> str:
+    """The interval alone."""
+    return points(estimate).partition(NO_BREAK)[2]
+
+
 def signed(value: float, form: str = "+.1f") -> str:
     return _typeset(f"{value:{form}}")
 

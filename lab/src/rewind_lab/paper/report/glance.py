@@ -11,7 +11,8 @@ from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.report.claims import Finding, cost_words
-from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, signed
+from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, reach, signed
+from rewind_lab.paper.report.recommendation import outcome_of, passed
 from rewind_lab.paper.report.results import PaperResults, paper_sets, source
 
 CLIP = 60.0  # points
@@ -82,20 +83,28 @@ def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) ->
 
 def glance(results: PaperResults, first: PaperResults | None, findings: Sequence[Finding]) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
-    first_claim, *others, advice = sentences(findings, first)
+    first_claim, *others, advice = sentences(findings, first, results)
     return [first_claim, advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
-def sentences(findings: Sequence[Finding], first: PaperResults | None) -> list[Block]:
+def sentences(findings: Sequence[Finding], first: PaperResults | None, results: PaperResults) -> list[Block]:
     """One for each main claim and its first agent, and what to start with."""
     told: list[Block] = []
     for name in MAIN:
         found = next((finding for finding in findings if finding.claim.name == name), None)
         if found is not None:
             told.append(_sentence(found, first) if found.contrast is not None else _cost_sentence(found))
+    return [*told, f"What to start with: {_advice(results)}."]
+
+
+def _advice(results: PaperResults) -> str:
+    """The chosen setting, and how it did where it was not chosen."""
     setting = read_choice()
-    what = "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
-    return [*told, f"What to start with: {what if setting is None else setting.words}."]
+    if setting is None:
+        return "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
+    outcome = outcome_of(results)
+    tested = outcome if isinstance(outcome, str) else "passed" if passed(outcome) else "FAILED"
+    return f"{setting.words} (its test on data sets that it was not chosen on: {tested})"
 
 
 def _sentence(finding: Finding, first: PaperResults | None) -> str:
@@ -107,8 +116,10 @@ def _sentence(finding: Finding, first: PaperResults | None) -> str:
     head = f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
     sets = len(contrast.used)
     if finding.verdict != "open":
-        ours = f"{points(contrast.ours)} points for the claim on {sets} data sets"
-        return f"{head}: {VERDICTS[finding.verdict]}, {ours}{theirs}."
+        over = f"points for the claim over {sets} of {len(contrast.wanted)} data sets"
+        others = contrast.other_sets
+        across = "" if others is None else f"; for other data sets of the kind {reach(others)}"
+        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{across}{theirs}."
     limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
     lack = f"{sets} of {len(contrast.wanted)} data sets have runs of both methods{limits}"
     before = None if first is None else question.ask(first).ours

@@ -1,8 +1,7 @@
 """Does the recommended setting hold where it was not chosen? A stated test on the held-back half."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -77,15 +76,27 @@ def _plain(spec: RunSpec) -> bool:
     return spec.sampler == "baseline" and not spec.settings
 
 
+def passed(outcome: Sequence[KindResult]) -> bool:
+    return all(kind.passes for kind in outcome)
+
+
+def outcome_rows(outcome: Sequence[KindResult]) -> Iterator[tuple[str, Measured, bool]]:
+    """A name, a difference, and whether it is pooled: each kind's sets, then the kind."""
+    for kind in outcome:
+        for name, one in kind.sets.items():
+            yield name, one, False
+        yield f"{kind.kind}, {len(kind.sets)} sets", kind.pooled, True
+
+
+def verdict_text(outcome: Sequence[KindResult]) -> str:
+    return f"The recommended setting {'passes' if passed(outcome) else 'fails'}. {RULE}"
+
+
 def outcome_text(outcome: list[KindResult] | str) -> str:
     if isinstance(outcome, str):
         return f"{outcome[0].upper()}{outcome[1:]}.\n{RULE}"
-    rows: list[dict[str, Any]] = []
-    for kind in outcome:
-        rows += [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one in kind.sets.items()]
-        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": told(kind.pooled.estimate, "+.1f")})
-    verdict = "passes" if all(kind.passes for kind in outcome) else "fails"
-    return f"{table(rows)}\n\nThe recommended setting {verdict}. {RULE}"
+    rows = [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one, _ in outcome_rows(outcome)]
+    return f"{table(rows)}\n\n{verdict_text(outcome)}"
 
 
 def candidates(results: PaperResults) -> str:
