@@ -101,13 +101,14 @@ pictures: $(STAMP)  ## the pictures of the README and the docs
 	cp demo/demo_*.png demo/demo_*.svg docs/images
 	$(BIN)/rewind watch $(FILMED) --frames 80 --out docs/images/maze_run.gif
 
-reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, and lab/results/evidence/report.html
+reproduction: $(STAMP)  ## the pages of the docs that are written from lab/results, data cards, and lab/results/evidence/report.html
 	$(BIN)/rewind paper report lab/results/evidence --first lab/results/paper \
 	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
-	  --figure docs/images --into docs/reproduction.md README.md docs/index.md
+	  --figure docs/images --into docs/reproduction.md docs/agents.md README.md docs/index.md
 	$(BIN)/rewind paper choice
+	$(BIN)/rewind paper cloned && $(BIN)/rewind data cards --pages-only
 	$(BIN)/rewind paper beside
-	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --out docs/scores_v1.md \
+	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --ogbench ogbench rebrac_cube --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml
 
 wheel: $(STAMP)  ## both distributions, in dist/, checked

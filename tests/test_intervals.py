@@ -10,7 +10,6 @@ from rewind.statistics import (
     holm,
     interval,
     mean,
-    mean_difference,
     over_tasks,
     t_quantile,
     t_tails,
@@ -98,7 +97,7 @@ def test_other_data_sets_are_counted_in_where_effects_differ():
         others = [generator.normal(50, 2, 4) for _ in effects]
         ones = [generator.normal(50 + effect, 2, 4) for effect in effects]
         for name, found in (
-            ("seeds", mean_difference(ones, others)),
+            ("seeds", combined(Term(sign / 6, runs) for sign, side in ((1, ones), (-1, others)) for runs in side)),
             ("tasks", over_tasks([one.mean() - other.mean() for one, other in zip(ones, others, strict=True)])),
         ):
             covered[name] += found.estimate.low <= 5 <= found.estimate.high
@@ -116,7 +115,7 @@ def test_runs_that_agree_by_chance_borrow_the_spread_of_their_task():
 
 def test_the_same_runs_on_both_sides_do_not_differ():
     runs = np.array([0.0, 50.0, 100.0])
-    assert mean_difference([runs], [runs]).estimate == (0, 0, 0)
+    assert combined([Term(1.0, runs), Term(-1.0, runs)]).estimate == (0, 0, 0)
 
 
 def test_one_run_gives_no_interval():

@@ -158,15 +158,6 @@ def typical_variance(cells: Iterable[Array]) -> float | None:
     return float(np.mean(variances)) if variances else None
 
 
-def mean_difference(ones: Sequence[Array], others: Sequence[Array]) -> Measured:
-    """The mean over tasks of the difference between two means over runs. Each task's two cells give its spread."""
-    terms = []
-    for one, other in zip(ones, others, strict=True):
-        typical = typical_variance([one, other])
-        terms += [Term(1 / len(ones), one, typical), Term(-1 / len(ones), other, typical)]
-    return combined(terms)
-
-
 def mean_over(tasks: Sequence[Array]) -> Measured:
     """The mean over tasks of the mean over runs."""
     return combined(Term(1 / len(tasks), runs) for runs in tasks)

@@ -20,7 +20,7 @@ Behaviour = command(
     "Behaviour",
     "Train, choose and measure the policies that data sets are made with.\n\nExample: rewind behaviour list",
     *(behaviour.BehaviourList, behaviour.BehaviourTrain, behaviour.BehaviourShip),
-    *(behaviour.BehaviourCurves, behaviour.BehaviourWalker, behaviour.BehaviourLikeness),
+    *(behaviour.BehaviourCurves, behaviour.BehaviourWalker, behaviour.BehaviourLikeness, behaviour.BehaviourEndings),
 )
 Bench = command(
     "Bench",

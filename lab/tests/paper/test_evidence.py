@@ -1,31 +1,22 @@
 """The runs of the evidence: what each part wants, and that a GPU would not stumble over any of them."""
 
-import tomllib
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
-from rewind import DataError, UsageError
 from rewind.agents.settings import paper_settings
 from rewind.rebuilt.point import wander
-from rewind.report.runs import runs_of
 from rewind.run_spec import PRECISION
 from rewind_lab.paper import halves
-from rewind_lab.paper.choice import Setting, choice_text, read_choice
+from rewind_lab.paper.choice import Setting, choice_text
 from rewind_lab.paper.costs import CostEstimate, pack
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
-from rewind_lab.paper.report import recommended
-from rewind_lab.paper.report.commands import PaperChoice
-from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
-from rewind_lab.paper.report.recommended import recommended_text
-from rewind_lab.paper.results import Index, read_index, read_rows
+from rewind_lab.paper.results import Index, read_index
 
 DEFINITIONS = load_definitions(EVIDENCE)
-COMMITTED = read_choice()
 WANTED = DEFINITIONS.wanted(RunChoice())
 CHOSEN = Setting("2026-12-01", "tr", 0.75, False, True, False, 'it "won"', 7)
-RESULTS = EVIDENCE.parents[3] / "results" / "evidence"
 CONTROLS = {"rewind/antmaze-medium-play-v1", "rewind/antmaze-large-diverse-v1"}
 CONTROLS |= {"rewind/ogbench-cube-single-play-task4-v0"}
 
@@ -100,6 +91,14 @@ def test_ogbench_is_evaluated_at_the_end_alone():
     assert DEFINITIONS.points(["a_mazes"]) == DEFINITIONS.defaults.points == 2
 
 
+def test_rebrac_on_cube_single_has_five_tasks_and_its_own_networks_before_any_choice(tmp_path, monkeypatch):
+    monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
+    specs = DEFINITIONS.wanted(RunChoice(["rebrac_cube"]))["rebrac_cube"]
+    assert Counter(spec.dataset for spec in specs) == dict.fromkeys(halves.NAMED["ogbench-cube-single-play"], 4)
+    assert {(spec.algorithm, spec.sampler, spec.settings) for spec in specs} == {("rebrac", "baseline", ())}
+    assert paper_settings("rebrac", specs[0].dataset)["hidden"] == (512, 512, 512, 512)
+
+
 def tiny(spec):
     """Data under the set's name, so that it gets its numbers."""
     return replace(wander("umaze", 10), name=spec.dataset)
@@ -169,126 +168,3 @@ def test_every_stage_is_one_group_on_data_that_is_built_and_no_lease_trains_a_ru
         assert all(passed - last.get(spec, -LEASE) >= LEASE for spec in left), line
         last |= dict.fromkeys(left, passed)
         passed += sum(estimate.seconds(group[0], len(group)) for group in groups)
-
-
-@pytest.fixture
-def chosen(tmp_path, monkeypatch):
-    """A choice that is written down."""
-    path = tmp_path / "choice.toml"
-    path.write_text(choice_text(CHOSEN))
-    monkeypatch.setattr(halves, "CHOICE", path)
-    return path
-
-
-def scored(value):
-    """Scores of all runs of the test: of uniform sampling 50, of the chosen setting `value(spec)` more."""
-    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
-    return {
-        spec.run: 50 + spec.seed % 3 + (0 if spec.sampler == "baseline" else value(spec)) for spec in specs
-    }  # fmt: skip
-
-
-def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
-    assert read_choice() is None
-    assert "not run yet: no setting is chosen" in outcome_text(outcome_of({}))
-
-
-def test_a_choice_reads_back_as_it_was_written(chosen):
-    assert read_choice() == CHOSEN
-    chosen.write_text("date = 3")
-    with pytest.raises(DataError, match="not a choice"):
-        read_choice()
-
-
-def test_with_some_runs_missing_the_test_has_not_run(chosen):
-    scores = scored(lambda spec: 0)
-    scores.pop(next(iter(scores)))
-    assert outcome_of(scores) == f"not run yet: 1 of {len(scores) + 1:,} runs are missing"
-
-
-@pytest.mark.parametrize(
-    ("value", "verdict"),
-    [
-        (lambda spec: 0, "passes"),
-        (lambda spec: -3, "fails"),  # on every set
-        (lambda spec: -11 if spec.dataset == "rewind/antmaze-umaze-v1" else 20, "fails"),  # on one set
-        (lambda spec: 20 if spec.suite != "mujoco" else -3, "fails"),  # on dense sets alone
-    ],
-)
-def test_the_recommendation_passes_by_its_stated_rule(chosen, value, verdict):
-    outcome = outcome_of(scored(value))
-    assert [kind.kind for kind in outcome] == ["sparse", "dense"] and f"setting {verdict}" in outcome_text(outcome)
-    assert len(outcome[0].sets) == 13 and len(outcome[1].sets) == 4
-
-
-def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):
-    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
-    seeds = Counter((spec.suite == "mujoco", spec.dataset, spec.sampler) for spec in specs)
-    assert {count for (dense, _, _), count in seeds.items() if dense} == {12}
-    assert {count for (dense, _, _), count in seeds.items() if not dense} == {24}
-
-
-def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
-    gain = lambda spec: 7.0 if spec.suite == "mujoco" else -4.0  # noqa: E731
-    scores = {spec.run: 50 + (spec.sampler == "tr") * gain(spec) for spec in in_order(WANTED)}
-    line = next(line for line in candidates(scores).splitlines() if line.startswith("tr "))
-    assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line
-
-
-# What the library recommends follows the choice
-
-
-SETTINGS = ("sampler", "beta", "stagger", "bounded", "layer_norm")
-
-
-def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested():
-    """The committed table against the committed choice: `rewind paper choice` writes both."""
-    table = tomllib.loads(recommended.RECOMMENDED.read_text(encoding="utf-8"))
-    if COMMITTED is None:
-        assert table["provisional"]
-        return
-    assert table["date"] == COMMITTED.date
-    for kind in ("sparse", "dense"):
-        assert {name: table[kind][name] for name in SETTINGS} == {name: getattr(COMMITTED, name) for name in SETTINGS}
-        assert COMMITTED.because.rstrip(".") in table[kind]["evidence"]["sampler"]
-    outcome = outcome_of({run.row["run"]: run.score for run in runs_of(read_rows(RESULTS))})
-    passed = not isinstance(outcome, str) and all(kind.passes for kind in outcome)
-    assert bool(table["provisional"]) == (not passed), "run `rewind paper choice`, and commit what it writes"
-
-
-@pytest.mark.parametrize(
-    ("value", "provisional"),
-    [
-        (lambda spec: 3, ""),
-        (lambda spec: 20 if spec.suite != "mujoco" else -3, "it failed its test on dense data sets"),
-    ],
-)
-def test_the_table_says_how_the_test_stands(chosen, value, provisional):
-    before = tomllib.loads(recommended_text(CHOSEN, "not run yet"))
-    after = tomllib.loads(recommended_text(CHOSEN, outcome_of(scored(value))))
-    assert "has not run yet" in before["provisional"] and after["provisional"].startswith(provisional)
-    assert bool(after["provisional"]) == bool(provisional)
-    assert before["sparse"]["evidence"]["sampler"] == 'chosen on 2026-12-01 from 7 runs: it "won"'
-    assert "points over uniform sampling on 13 sparse data sets" in after["sparse"]["evidence"]["sampler"]
-    assert before["dense"]["priority"] == "uniform"
-    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sampler="avg_reward"), "not run yet"))
-    assert by_quality["sparse"]["priority"] == "avg_reward"
-
-
-def test_choosing_writes_the_choice_and_the_librarys_table_once(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("pyarrow")
-    table = tmp_path / "recommended.toml"
-    table.write_text("")
-    monkeypatch.setattr(halves, "CHOICE", tmp_path / "choice.toml")
-    monkeypatch.setattr(recommended, "RECOMMENDED", table)
-    with pytest.raises(UsageError, match="sampler"):
-        PaperChoice(RESULTS, write=True, sampler="trr", because="it won").run()
-    assert not table.read_text()
-    PaperChoice(RESULTS, write=True, beta=0.75, bounded=True, because="it won").run()
-    assert f"wrote {table}" in capsys.readouterr().out
-    assert tomllib.loads(table.read_text())["dense"]["bounded"] is True
-    PaperChoice(RESULTS).run()
-    assert "wrote" not in capsys.readouterr().out
-    with pytest.raises(UsageError, match="a choice is made once"):
-        PaperChoice(RESULTS, write=True, because="again").run()

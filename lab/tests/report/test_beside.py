@@ -26,12 +26,14 @@ def test_ours_stand_beside_the_papers_and_what_is_missing_is_said(tmp_path):
         synthetic.null, ("rebuilt",), noise=0.0, keep=lambda s: s.dataset == "rewind/hopper-medium-v0", seeds=(0, 1)
     )
     only_td3_bc = [row for row in hopper if row["algorithm"] == "td3_bc"]
-    lines = variants(beside(PaperResults(runs_of(only_td3_bc), "rewind"), behaviour_scores(tmp_path / "cards.json")))
+    page = beside(PaperResults(runs_of(only_td3_bc), "rewind"), behaviour_scores(tmp_path / "cards.json"))
+    lines = variants(page)
     assert lines["rewind/hopper-medium-v0", "TD3+BC", "Baseline"] == [
         "rewind/hopper-medium-v0", "44.3, 32.4", "TD3+BC", "Baseline",
         "59.3", "60.5 ± 5.8", "**65.0 ± 0.0** (65 65)", "2", "+5.7",
     ]  # fmt: skip
     assert lines["rewind/hopper-medium-v0", "IQL", "Baseline"][-3:] == ["not run yet", "0", "-"]
+    assert "Far from the original: 0 of 1 lines." in page
     assert lines["rewind/antmaze-medium-play-v0", "TD3+BC", "Weighted, β 0.98"][5] == "71.1 ± 9.2"
 
 
@@ -64,7 +66,8 @@ def test_cloning_scores_of_every_v1_set_are_means_over_seeds_with_all_the_data_a
     page = beside(PaperResults(runs, "rewind"), {}, "uniform", EVIDENCE, Path("lab/results/evidence"))
     assert variants(page)["rewind/antmaze-umaze-v1", "IQL", "Baseline"][-1] == "+442.5, far"
     assert "from `lab/results/evidence`" in page
-    scores = cloned_scores(runs_of(made))
+    short = [{**made[0], "run": "a trial", "algorithm": "bc", "settings": "{}", "steps": 5000, "score": 1e6}]
+    scores = cloned_scores(runs_of(made + short))
     assert set(scores) == {name for name in recipes() if name.endswith("-v1") and known_entry(name).suite != "adroit"}
     assert scores["rewind/hopper-medium-v1"] == {
         "BC": {"score": pytest.approx(80.0, abs=0.5), "seeds": 4},

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from rewind.report.runs import runs_of
+from rewind.statistics import Term, combined
 from rewind_lab.paper.definitions import EVIDENCE
 from rewind_lab.paper.report import by_kind
 from rewind_lab.paper.report.by_kind import evidence, gains_by_kind
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.claims import judge
+from rewind_lab.paper.report.glance import glance_panels
+from rewind_lab.paper.report.recommendation import candidates
 from rewind_lab.paper.report.results import PaperResults
 
 from .synthetic import as_claimed, null, rows
@@ -76,3 +79,22 @@ def test_the_first_pages_show_the_figure_and_what_the_command_wrote(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     inside = text.partition("<!-- report: evidence -->")[2].partition("<!-- end of report -->")[0]
     assert "images/evidence.png" in text and "planned runs" in inside and "Start with" in inside
+
+
+# One difference, one interval
+
+
+def test_the_figures_and_the_choice_give_a_difference_the_same_interval():
+    """On a maze with runs of seven methods, whose spread few runs borrow."""
+    maze = "rewind/antmaze-medium-play-v1"
+    few = lambda spec: spec.seed < (3 if spec.sampler == "tr" else 8)  # noqa: E731
+    made = rows(null, tables=("a_mazes",), definitions=EVIDENCE, datasets=[maze], noise=6.0, keep=few)
+    found = PaperResults(runs_of(made), "rewind")
+    gain = next(one for one in gains_by_kind(found) if (one.agent, one.kind, one.method) == ("td3_bc", "antmaze", "TR"))
+    bar = next(one for one in glance_panels(found, None)[0].rows if one.ours is not None)
+    told = next(line for line in candidates(found).splitlines() if line.startswith("tr  "))
+    assert (bar.ours, bar.low, bar.high) == pytest.approx(tuple(gain.difference))
+    assert f"{bar.ours:+.1f} [{bar.low:+.1f}, {bar.high:+.1f}] (1)" in told
+    pair = [found.scores(maze, "td3_bc", name) for name in ("tr", "baseline")]
+    alone = combined(Term(sign, runs) for sign, runs in zip((1, -1), pair, strict=True)).estimate
+    assert tuple(alone) != pytest.approx(tuple(gain.difference))  # or nothing would have been borrowed

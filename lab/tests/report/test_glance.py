@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rewind.report.markdown import to_markdown
 from rewind.report.runs import runs_of
 from rewind_lab.paper import halves
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
@@ -67,21 +68,23 @@ def test_a_set_at_the_floor_is_shown_as_one():
 
 def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(found):
     evidence, first = found
-    told = sentences(judge(evidence, None), first)
-    assert "helps on sparse rewards (TD3+BC): holds, +15" in told[0] and "on 3 data sets" in told[0]
+    told = sentences(judge(evidence, None), first, evidence)
+    assert "helps on sparse rewards (TD3+BC): holds, +15" in told[0]
+    assert "points for the claim over 3 of 14 data sets; for other data sets of the kind [" in told[0]
     assert "not enough data yet (0 of 3 data sets have runs of both methods)" in told[1]
     assert "no setting is chosen" in told[-1]
     few = PaperResults(runs_of(rows(gained, definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])))
-    told = sentences(judge(few, None), first)
+    told = sentences(judge(few, None), first, few)
     assert "not enough data yet" in told[0] and "first edition −14" in told[0] and "no evidence" in told[0]
 
 
 def test_the_page_begins_with_the_figure_and_counts_the_first_edition_apart(found):
     evidence, first = found
     page = build(evidence, (), first)
-    assert page.sections[0].name == "glance" and isinstance(page.sections[0].blocks[2], list)
+    assert page.sections[0].name == "glance" and isinstance(page.sections[0].blocks[3], list)
     counts = dict(page.facts)
     assert counts["Runs of the first edition"] == f"{len(first.every):,}" and "of" in counts["Runs of the evidence"]
+    assert counts["Critics that diverged; broken runs"] == "0 of 0; 0"  # of none a Q was recorded
 
 
 def test_curves_open_on_the_set_whose_methods_end_farthest_apart():
@@ -110,6 +113,31 @@ def test_controls_are_told_with_what_they_are_compared_with():
     assert order.columns[1:] == ["Baseline", "TR", "TR, order forward", "TR, order shuffled"]
     assert {"Baseline, β 0.75, window 16", "Baseline, β 0.0, window 5", "TR, β 0.75"} <= set(targets.columns)
     assert {"Baseline", "Baseline, precision highest"} <= set(precisions.columns)
-    assert "TR, order forward: 30.0 [30.0, 30.0]; TR, order shuffled: 40.0" in explained(found)[0]
+    told = explained(found)
+    assert "(mean scores of 2 sets)" in told[0]
+    assert "TR, order forward: 30.0 [30.0, 30.0]; TR, order shuffled: 40.0" in told[0]
+    assert "(reuse epoch over reuse on_finish, in points)" in told[1]
+    play = [row for row in made if "medium-play" in row["dataset"]]
+    alone = explained(PaperResults(runs_of(play), "rewind"))
+    assert "(antmaze-medium-play). Baseline: 30.0 ± 0.0 (8); TR: 30.0" in alone[0]  # all methods, not the last alone
+    assert "(antmaze-medium-play). Baseline, alpha 2.5: 30.0" in alone[2]
+    cube = rows(effect, noise=0.0, definitions=EVIDENCE, tables=("e_alpha",), datasets=["ogbench"])
+    alpha = controls(PaperResults(runs_of(made + cube), "rewind"))[2]
+    heads = [line.head for line in alpha.lines]
+    assert "Baseline, alpha 2.5" in heads and "Baseline" not in heads  # OGBench's runs do not name their own, 2.5
+    assert not any(cell.kind == "missing" for line in alpha.lines for cell in line.cells)
     nothing = PaperResults(runs_of(rows(definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])), "rewind")
     assert controls(nothing)[-1].startswith("Not run yet: which order")
+
+
+def test_a_set_that_the_paper_has_not_stands_in_every_panel_as_soon_as_one_has_runs():
+    """TD3+BC on OGBench comes before IQL: the panels keep the same rows, and the page is written."""
+    floor = lambda spec: -49.5 if "task2" in spec.dataset else 0.0  # noqa: E731
+    made = rows(floor, ("uniform", "c_cube"), noise=0.3, definitions=EVIDENCE, algorithms=["td3_bc"])
+    found = PaperResults(runs_of(made), "rewind")
+    tr, _, iql = glance_panels(found, None)
+    assert [bar.name for bar in tr.rows] == [bar.name for bar in iql.rows]
+    cubes = [bar for bar in tr.rows if "cube-single" in bar.name]
+    assert cubes and all(bar.ours is not None for bar in cubes)
+    assert {bar.limit for bar in cubes if "task2" in bar.name} <= {"floor"} and iql.rows[-1].kind == "missing"
+    assert "cube-single" in to_markdown(build(found))

@@ -47,7 +47,7 @@ def test_every_file_that_the_page_names_is_there():
 def test_the_pages_are_what_the_results_say(tmp_path, monkeypatch):
     """`make reproduction` changes nothing."""
     monkeypatch.chdir(ROOT)
-    pages = [PAGE, ROOT / "README.md", ROOT / "docs" / "index.md"]
+    pages = [PAGE, ROOT / "docs" / "agents.md", ROOT / "README.md", ROOT / "docs" / "index.md"]
     copies = [tmp_path / page.name for page in pages]
     for page, copy in zip(pages, copies, strict=True):
         copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import Any
 # What a cell says of its number: the sign it is read by without colours, and the word for it.
 KINDS = {
     "agrees": ("=", "agrees with the paper"),
+    "similar": ("≈", "cannot be told apart from the paper"),
     "higher": ("▲", "higher than the paper"),
     "lower": ("▼", "lower than the paper"),
     "missing": ("·", "no runs yet"),

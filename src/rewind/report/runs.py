@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from rewind.evaluation.rows import Row, by_run
 from rewind.memory import PRIORITIES
 from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind.run_spec import DYNAMIC_BLOCK
-from rewind.statistics import typical_variance
+from rewind.statistics import Measured, Term, combined, typical_variance
 from rewind.table import text
 
 NOTHING: Array = np.empty(0)
@@ -171,6 +171,21 @@ class Results:
     def spread(self, dataset: str | None, algorithm: str) -> float | None:
         """The typical variance of runs on a data set, over all methods: what few runs of one method borrow."""
         return typical_variance(self.cells(dataset, algorithm))
+
+    def difference(self, algorithm: str, pairs: Mapping[str, tuple[Array, Array]]) -> Measured:
+        """The mean over data sets of what the first runs of a pair score more than the second."""
+        return self.weighed(algorithm, {name: ((1.0, ones), (-1.0, others)) for name, (ones, others) in pairs.items()})
+
+    def weighed(self, algorithm: str, sets: Mapping[str, Sequence[tuple[float, Array]]]) -> Measured:
+        """The mean over data sets of a weighted sum of mean scores. Few runs borrow the spread of all methods there.
+
+        Every difference that is shown comes from here, so that one difference has one interval.
+        """
+        return combined(
+            Term(weight / len(sets), runs, self.spread(name, algorithm))
+            for name, sides in sets.items()
+            for weight, runs in sides
+        )
 
     def cells(self, dataset: str | None, algorithm: str) -> list[Array]:
         """The scores of each method there."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.cli.arguments import Positional, Rare
-from rewind.errors import require, unknown_name
+from rewind.errors import DataError, require, unknown_name
+from rewind.files import read_json
 from rewind.table import table
 
 
@@ -163,3 +164,28 @@ class BehaviourLikeness:
         sizes = {"rows": self.rows, "ending_rows": self.ending_rows}
         measure_likeness(self.out, self.sets or KINDS, **sizes, threads=self.threads or available_cores())
         print(f"wrote {self.out}; see them with: rewind data cards --check")
+
+
+@dataclass(frozen=True)
+class BehaviourEndings:
+    """Show how long episodes of the AntMaze -v1 sets continue after their goal, and the rule that chose it.
+
+    Example: rewind behaviour endings
+    """
+
+    figures: Path = Path("docs/data_cards/likeness.json")
+    """Figures of `rewind behaviour likeness`, with the fragments that each ending gives."""
+
+    def run(self) -> None:
+        from rewind_lab.behaviour.endings import AT_ONCE, chosen_endings
+
+        if not self.figures.is_file():
+            raise DataError(f"{self.figures} is missing; write it with: rewind behaviour likeness")
+        found = chosen_endings(read_json(self.figures)["sets"])
+        print(
+            f"Fragments per million rows by ending. Rule: stop at once within a factor of {AT_ONCE} of D4RL's number, "
+            "otherwise the nearest ending, by ratio.\n"
+        )
+        print(table([ending.texts for ending in found]), end="\n\n")
+        for ending in found:
+            print(f"{ending.name}: {ending.why}")

@@ -1,6 +1,7 @@
 """Scores on rebuilt data beside those the paper has on D4RL's: a Markdown page for the docs."""
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -27,7 +28,7 @@ score. Beside it, **on D4RL's own data**, what the paper reports, and what the a
 the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose score stands
 first. "apart": ours less the original; far, if it is more than 15 points on AntMaze or 10 on MuJoCo.
 
-Written by `rewind paper beside`, from `{folder}`{devices}.
+Written by `rewind paper beside`, from `{folder}`{devices}. {far}
 
 | rebuilt set | data's score: D4RL, ours | agent | sampler | original | paper | ours | seeds | apart |
 |---|---|---|---|---|---|---|---|---|
@@ -50,7 +51,15 @@ def beside(
     lines = [_line(results, behaviour, *variant) for variant in sorted(wanted, key=lambda one: one[0])]
     devices = sorted({run.row["device"] for run in results.runs})
     trained = f", trained on: {', '.join(devices)}" if devices else ""
-    return HEAD.format(devices=trained, folder=folder.as_posix()) + "\n".join(lines) + "\n"
+    head = HEAD.format(devices=trained, folder=folder.as_posix(), far=_far(lines))
+    return head + "\n".join(lines) + "\n"
+
+
+def _far(lines: list[str]) -> str:
+    """How many of the lines that can be compared are far apart."""
+    found = [line.rstrip("| ").rpartition(" | ")[2] for line in lines]
+    compared = [apart for apart in found if apart != "-"]
+    return f"Far from the original: {sum('far' in apart for apart in compared)} of {len(compared)} lines."
 
 
 def _line(results: PaperResults, behaviour: dict[str, float], dataset: str, algorithm: str, method: Method) -> str:
@@ -98,12 +107,13 @@ def behaviour_scores(cards: Path) -> dict[str, float]:
 
 
 def cloned_scores(runs: Iterable[FinishedRun]) -> dict[str, dict[str, dict[str, float]]]:
-    """By data set and kind of behaviour cloning, mean scores and numbers of seeds."""
+    """By data set and kind of behaviour cloning, mean scores and numbers of seeds, by the paper's protocol."""
     kinds = {"{}": CLONED[0], '{"top": 0.1}': CLONED[1]}
     found: dict[str, dict[str, list[float]]] = {}
     for run in runs:
         kind = kinds.get(json.dumps(json.loads(run.row["settings"])))
-        if kind is not None and (run.algorithm, run.row["sampler"]) == ("bc", "baseline"):
+        usual = run.protocol._replace(settings="{}") == Protocol() and math.isfinite(run.score)
+        if kind is not None and usual and (run.algorithm, run.row["sampler"]) == ("bc", "baseline"):
             found.setdefault(run.dataset, {}).setdefault(kind, []).append(run.score)
     return {
         name: {kind: {"score": sum(scores) / len(scores), "seeds": len(scores)} for kind, scores in own.items()}

@@ -11,7 +11,7 @@ from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, Method, short
 from rewind.report.runs import FinishedRun, scores_of
 from rewind.run_spec import RunSpec
-from rewind.statistics import Estimate, mean_difference, mean_over
+from rewind.statistics import Estimate, mean_over
 from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
 from rewind_lab.paper.published import in_print
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, points, told
@@ -21,6 +21,7 @@ Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that diffe
 Scores = dict[tuple[str, Variant], Array]
 
 VARIED = ("algorithm", "sampler", "beta")  # by the paper's own tables
+OWN = {"alpha": 2.5}  # an agent's own numbers, where no table names them for a data set
 USUAL = {"window": 1, "precision": "default", "order": "backward"}  # of runs that do not name them
 SWEEPS = ("reuse", "rank_exponent", "stagger", "order")
 BOUNDS = ("target_low", "target_high")  # of the critics' targets
@@ -57,7 +58,7 @@ def compared_table(definitions: Definitions, definition: TableDefinition, result
     """What a table asks about, side by side; None where nothing can be compared."""
     choice = RunChoice([definition.name], results.data, steps=results.protocol.steps)
     specs = definitions.wanted(choice)[definition.name]
-    full = {spec: described(spec) for spec in specs}
+    full = _with_own({spec: described(spec) for spec in specs})
     names = differing(full)
     runs: dict[tuple[str, Variant], list[FinishedRun]] = {}
     for spec, values in full.items():
@@ -73,12 +74,16 @@ def compared_table(definitions: Definitions, definition: TableDefinition, result
     if not shown or not all(any(len(each) > 1 for each in found) for found in compares):
         return None
     if len(asked) == 1 and asked[0] in PAIRED and len(set().union(*_values(shown, asked[0]).values())) == 2:
-        return _pairs(definition.title, shown, asked[0])
+        agents = list(dict.fromkeys(spec.algorithm for spec in specs))
+        return _pairs(definition.title, shown, asked[0], results, agents[0])
     return _shown(definition.title, shown)
 
 
-def _pairs(title: str, scores: Scores, name: str) -> Table:
-    """Of a table that asks about one thing with two values: side by side, the usual one first, and what it changes."""
+def _pairs(title: str, scores: Scores, name: str, results: PaperResults, agent: str) -> Table:
+    """Of a table that asks about one thing with two values: side by side, the usual one first, and what it changes.
+
+    agent: whose runs they are where a variant does not say
+    """
     values = set().union(*_values(scores, name).values())
     one, other = sorted(values, key=lambda value: value != PAIRED[name])
     lines = []
@@ -89,8 +94,10 @@ def _pairs(title: str, scores: Scores, name: str) -> Table:
             own = {
                 dict(variant).get(name, PAIRED[name]): runs for variant, runs in found.items() if rests[variant] == rest
             }
-            change = _change(own[other], own[one]) if len(own) == 2 else Cell(kind="missing")
-            cells = [_cell(own.get(one)), _cell(own.get(other)), change]
+            cells = [_cell(own.get(one)), _cell(own.get(other)), Cell(kind="missing")]
+            if len(own) == 2:
+                pair = {dataset: (own[other], own[one])}
+                cells[-1] = _change(results, dict(rest).get("algorithm", agent), pair)
             lines.append(Line(f"{short(dataset)}: {name_of(rest)}", cells))
     heads = [name_of(((name, value),)) or "as it is" for value in (one, other)]
     return Table(title, ["", *heads, "Difference"], lines)
@@ -148,10 +155,11 @@ def _datasets(scores: dict[tuple[str, Any], Array]) -> list[str]:
     return list(dict.fromkeys(dataset for (dataset, _), own in scores.items() if len(own)))
 
 
-def _change(ones: Array, others: Array) -> Cell:
+def _change(results: PaperResults, algorithm: str, pair: dict[str, tuple[Array, Array]]) -> Cell:
     """An interval from fewer than three runs would be their extremes."""
-    found = mean_difference([ones], [others]).estimate
-    return Cell(points(found if min(len(ones), len(others)) >= LEAST_RUNS else Estimate(found.value)))
+    found = results.difference(algorithm, pair).estimate
+    few = any(len(runs) < LEAST_RUNS for runs in next(iter(pair.values())))
+    return Cell(points(Estimate(found.value) if few else found))
 
 
 def _cell(scores: Array | None) -> Cell:
@@ -179,6 +187,16 @@ def described(spec: RunSpec) -> dict[str, Any]:
     if spec.sampler == "baseline":  # it has no sweeps that these could be of
         values = {name: value for name, value in values.items() if name not in SWEEPS}
     return values
+
+
+def _with_own(specs: dict[RunSpec, dict[str, Any]]) -> dict[RunSpec, dict[str, Any]]:
+    """The same number stands in one column, whether a run names it or has it by default."""
+    named = {(spec.algorithm, name) for spec, values in specs.items() for name in OWN if name in values}
+    own = {
+        spec: {name: OWN[name] for name in OWN if name not in values and (spec.algorithm, name) in named}
+        for spec, values in specs.items()
+    }
+    return {spec: values | own[spec] for spec, values in specs.items()}
 
 
 def without_bounds(settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:

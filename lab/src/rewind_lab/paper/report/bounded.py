@@ -9,7 +9,7 @@ from rewind.report.document import Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, short
 from rewind.report.runs import FinishedRun, Protocol
 from rewind.report.stability import critic_known, diverged
-from rewind.statistics import mean, mean_difference
+from rewind.statistics import mean
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report.beyond import without_bounds
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, fewer, points
@@ -74,7 +74,8 @@ def _table(results: PaperResults, held: PaperResults, algorithm: str, suite: str
     lines = []
     for name, own in {"baseline": shown, **methods}.items():
         critics = [_diverged(each, algorithm, name, list(own)) for each in (results, held)]
-        lines.append(Line(LABELS[name], [*_cells(own, shown, over=name != "baseline"), *critics]))
+        over = None if name == "baseline" else shown
+        lines.append(Line(LABELS[name], [*_cells((results, held), algorithm, own, over, len(shown)), *critics]))
     title = f"Over the baseline with bounded targets, {SUITES[suite]}, {ALGORITHMS[algorithm]}"
     return Table(title, COLUMNS, lines, NOTE.format(", ".join(map(short, shown))))
 
@@ -85,15 +86,21 @@ def _both(results: PaperResults, held: PaperResults, algorithm: str, name: str, 
     return {each: (free, held) for each, (free, held) in found.items() if min(len(free), len(held)) >= LEAST_RUNS}
 
 
-def _cells(own: Scores, baseline: Scores, *, over: bool) -> list[Cell]:
-    """over: the baseline's own line has nothing over it"""
-    lacking = fewer(len(own), len(baseline))
-    sides = list(zip(*own.values(), strict=True))
+def _cells(
+    sides: tuple[PaperResults, PaperResults], algorithm: str, own: Scores, baseline: Scores | None, most: int
+) -> list[Cell]:
+    """sides: as they are, and bounded; baseline: None for its own line, which has nothing over it"""
     cells: list[Cell] = []
-    for ones, others in zip(sides, zip(*(baseline[each] for each in own), strict=True), strict=True):
-        difference = points(mean_difference(ones, others).estimate) if over else ""
-        cells += [Cell(f"{mean(ones):.1f}{lacking}"), Cell(difference)]
-    return [*cells, Cell(points(mean_difference(sides[1], sides[0]).estimate))]
+    for side, results in enumerate(sides):
+        runs = {name: scores[side] for name, scores in own.items()}
+        over = "" if baseline is None else _difference(results, algorithm, runs, {n: baseline[n][side] for n in own})
+        cells += [Cell(f"{mean(list(runs.values())):.1f}{fewer(len(own), most)}"), Cell(over)]
+    free, held = ({name: scores[side] for name, scores in own.items()} for side in (0, 1))
+    return [*cells, Cell(_difference(sides[0], algorithm, held, free))]
+
+
+def _difference(results: PaperResults, algorithm: str, ones: dict[str, Array], others: dict[str, Array]) -> str:
+    return points(results.difference(algorithm, {name: (ones[name], others[name]) for name in ones}).estimate)
 
 
 def _diverged(results: PaperResults, algorithm: str, name: str, sets: Sequence[str]) -> Cell:

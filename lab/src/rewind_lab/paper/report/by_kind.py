@@ -8,7 +8,7 @@ from rewind.data.ogbench import suite_of
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block
 from rewind.report.methods import Method
-from rewind.statistics import Estimate, Term, combined
+from rewind.statistics import Estimate
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report.claims import Finding
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of
@@ -47,16 +47,12 @@ def _gain(results: PaperResults, agent: str, kind: str, method: str) -> Gain:
     for name in results.datasets:
         if suite_of(name) == kind:
             methods = (_method(results, name, agent, METHODS[method]), "baseline")
-            pairs[name] = [results.scores(name, agent, each) for each in methods]
-    pairs = {name: pair for name, pair in pairs.items() if min(map(len, pair)) >= LEAST_RUNS}
-    used = [name for name in pairs if not limit_of(results, name, agent)]
-    terms = [
-        Term(sign / len(used), runs, results.spread(name, agent))
-        for name in used
-        for sign, runs in zip((1.0, -1.0), pairs[name], strict=True)
-    ]
-    runs = sum(len(side) for name in used for side in pairs[name])
-    difference = combined(terms).estimate if used else None
+            ones, others = (results.scores(name, agent, each) for each in methods)
+            if min(len(ones), len(others)) >= LEAST_RUNS:
+                pairs[name] = (ones, others)
+    used = {name: pair for name, pair in pairs.items() if not limit_of(results, name, agent)}
+    runs = sum(len(side) for pair in used.values() for side in pair)
+    difference = results.difference(agent, used).estimate if used else None
     return Gain(agent, kind, method, difference, len(used), len(pairs) - len(used), runs)
 
 

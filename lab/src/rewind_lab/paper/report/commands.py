@@ -15,6 +15,7 @@ from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.definitions import SAMPLERS
 from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
+from rewind_lab.paper.report.beside_ogbench import beside_ogbench
 from rewind_lab.paper.report.by_kind import gains_by_kind
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.cost import read_costs
@@ -88,12 +89,15 @@ class PaperBeside:
     """The page."""
     table: str = "rebuilt"
     """The table of the definitions that lists the runs."""
+    ogbench: tuple[str, ...] = ()
+    """Tables with runs on OGBench, which the page then shows apart, beside published means."""
     definitions: Rare[Path | None] = None
     """A file to use instead of the package's definitions.toml."""
 
     def run(self) -> None:
         results = PaperResults(runs_of(read_rows(self.results)), "rewind")
         page = beside(results, behaviour_scores(self.cards), self.table, self.definitions, self.results)
+        page += beside_ogbench(results, self.ogbench, self.definitions) if self.ogbench else ""
         with whole_file(self.out) as temporary:
             temporary.write_text(page, encoding="utf-8")
         print(f"wrote {self.out}")
@@ -114,7 +118,8 @@ class PaperCloned:
     def run(self) -> None:
         scores = cloned_scores(runs_of(read_rows(self.results)))
         if not scores:
-            raise DataError(f"no runs of behaviour cloning in {self.results}")
+            print(f"no runs of behaviour cloning in {self.results} yet: nothing is written")
+            return
         write_json(self.out, scores)
         print(f"wrote {self.out}: {len(scores)} data sets")
 
@@ -146,20 +151,20 @@ class PaperChoice:
     """The evidence, in a sentence."""
 
     def run(self) -> None:
-        scores = {run.row["run"]: run.score for run in runs_of(read_rows(self.results))}
+        results = PaperResults(runs_of(read_rows(self.results)), "rewind")
         if self.write:
-            self._write(scores)
+            self._write(results)
         setting = read_choice()
         if setting is None:
-            print(f"{candidates(scores)}\n\nNo setting is chosen yet.")
+            print(f"{candidates(results)}\n\nNo setting is chosen yet.")
         else:
             print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting.words}. {setting.because}")
-        outcome = outcome_of(scores)
+        outcome = outcome_of(results)
         if setting is not None and write_recommended(setting, outcome):
             print(f"wrote {recommended.RECOMMENDED}, which `rewind train --recommended` and `auto` read; commit it too")
         print(f"The test of the recommendation: {outcome_text(outcome)}")
 
-    def _write(self, scores: dict[str, float]) -> None:
+    def _write(self, results: PaperResults) -> None:
         if read_choice() is not None:
             raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
         if self.sampler not in SAMPLERS:
@@ -167,7 +172,7 @@ class PaperChoice:
         if not self.because:
             raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
         choosing = set(halves.choosing_half())
-        runs = sum(row["dataset"] in choosing for row in {row["run"]: row for row in read_rows(self.results)}.values())
+        runs = sum(run.dataset in choosing for run in results.every.values())
         chosen = (self.sampler, self.beta, self.stagger, self.bounded, self.layer_norm)
         setting = Setting(datetime.now(UTC).date().isoformat(), *chosen, self.because, runs)
         with whole_file(Path(str(halves.CHOICE))) as temporary:

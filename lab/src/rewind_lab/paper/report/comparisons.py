@@ -11,7 +11,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.report.methods import Method
-from rewind.statistics import LEVEL, Estimate, Measured, Term, combined, deviation, mean, over_tasks
+from rewind.statistics import LEVEL, Estimate, Measured, deviation, mean, over_tasks
 from rewind_lab.paper.published import Printed, published, slips
 from rewind_lab.paper.report.results import PaperResults, method_of
 
@@ -46,7 +46,7 @@ def without_slip(table: str, row: str, number: Printed) -> Printed:
 
 
 def agreement(ours: Array, theirs: Printed) -> str:
-    """Whether a score agrees with the paper's: within 5 points, or within what the runs of both vary."""
+    """Whether a score agrees with the paper's: within 5 points; similar: farther apart, but the runs of both vary."""
     return compared(float(ours.mean()) - theirs.mean, NEAR, squared_error(ours, theirs))
 
 
@@ -56,8 +56,10 @@ def squared_error(ours: Array, theirs: Printed) -> float:
 
 
 def compared(difference: float, near: float, squared: float) -> str:
-    if abs(difference) <= max(near, SIGMAS * np.sqrt(squared)):
+    if abs(difference) <= near:
         return "agrees"
+    if abs(difference) <= SIGMAS * np.sqrt(squared):
+        return "similar"
     return "higher" if difference > 0 else "lower"
 
 
@@ -116,9 +118,9 @@ class Question:
         if not used:
             return Contrast(wanted, used, None, self.of_paper(wanted), limits=limits)
         others = self._against(used, lambda name, method: float(self._scores(results, name, method).mean()))
-        terms = [self._terms(results, name, others) for name in used]
-        measured = combined(term._replace(weight=term.weight / len(used)) for own in terms for term in own)
-        across = over_tasks([combined(own).value for own in terms])
+        sets = dict(self._sides(results, name, others) for name in used)
+        measured = results.weighed(self.algorithm, sets)
+        across = over_tasks([sum(weight * float(runs.mean()) for weight, runs in sides) for sides in sets.values()])
         level = mean([np.array([self._scores(results, name, method).mean() for method in others]) for name in used])
         return Contrast(
             wanted, used, measured.estimate, self.of_paper(used), measured,
@@ -134,14 +136,18 @@ class Question:
     def _scores(self, results: PaperResults, name: str, method: Column) -> Array:
         return results.scores(results.here(name), self.algorithm, method)
 
-    def _terms(self, results: PaperResults, name: str, others: Sequence[Column]) -> list[Term]:
-        """How each method's runs on a data set count."""
-        spread = results.spread(results.here(name), self.algorithm)
-        return [
-            Term(sign / len(side), self._scores(results, name, method), spread)
+    def _sides(
+        self, results: PaperResults, name: str, others: Sequence[Column]
+    ) -> tuple[str, list[tuple[float, Array]]]:
+        """The data set's name here, and how each method's runs on it count."""
+        here = results.here(name)
+        assert here is not None, "it has runs"
+        sides = [
+            (sign / len(side), self._scores(results, name, method))
             for side, sign in ((self.ones, 1.0), (others, -1.0))
             for method in side
         ]
+        return here, sides
 
     def _has_runs(self, results: PaperResults, name: str) -> bool:
         methods = (*self.ones, *self.others)
@@ -274,6 +280,11 @@ def told(estimate: Estimate, form: str) -> str:
 def points(estimate: Estimate | None) -> str:
     """A difference and its interval."""
     return "" if estimate is None else _typeset(told(estimate, "+.1f")).replace(" ", NO_BREAK)
+
+
+def reach(estimate: Estimate) -> str:
+    """The interval alone."""
+    return points(estimate).partition(NO_BREAK)[2]
 
 
 def signed(value: float, form: str = "+.1f") -> str:

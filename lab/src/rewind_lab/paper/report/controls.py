@@ -1,9 +1,13 @@
 """What explains the disagreements: the controls of the evidence, as far as they were run."""
 
+from collections.abc import Sequence
+
 from rewind.report.document import Block, Cell, Line, Table
+from rewind.report.methods import short
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.report.beyond import compared_table
-from rewind_lab.paper.report.recommendation import outcome_of, outcome_text
+from rewind_lab.paper.report.comparisons import points
+from rewind_lab.paper.report.recommendation import outcome_of, outcome_rows, outcome_text, verdict_text
 from rewind_lab.paper.report.results import PaperResults
 
 PARTS = {
@@ -11,6 +15,8 @@ PARTS = {
     "d": "MuJoCo", "e": "controls", "f": "Adroit, EDAC, other priorities",
     "recommendation": "the recommendation's test",
 }  # fmt: skip
+
+MEAN = "Mean of "  # as `compared_table` heads a mean over data sets
 
 
 def progress(results: PaperResults) -> tuple[Table, int, int]:
@@ -46,10 +52,29 @@ def explained(results: PaperResults) -> list[Block]:
 
 
 def _in_words(table: Table) -> str:
-    pairs = [(line.head, line.cells[-1]) for line in table.lines]
-    if table.lines[-1].total:
-        pairs = list(zip(table.columns[1:], table.lines[-1].cells, strict=True))
-    return f"{table.caption}. {'; '.join(f'{name}: {cell.text}' for name, cell in pairs if cell.text)}."
+    """What the numbers are is said: differences, means over data sets, or scores where no two sets have all runs."""
+    *_, last = table.lines
+    if last.total:
+        return _listed(
+            table.caption, f"mean scores of {last.head.removeprefix(MEAN)} sets", table.columns[1:], last.cells
+        )
+    heads, ends = [line.head for line in table.lines], [line.cells[-1] for line in table.lines]
+    if table.columns[-1] == "Difference":
+        one, other = table.columns[1:3]
+        return _listed(table.caption, f"{other} over {one}, in points", heads, ends)
+    if table.columns[-1].startswith(MEAN):
+        return _listed(table.caption, f"mean scores of {table.columns[-1].removeprefix(MEAN)} sets", heads, ends)
+    if table.columns[0]:  # data sets down
+        by_set = [_listed("", line.head, table.columns[1:], line.cells) for line in table.lines]
+    else:
+        columns = zip(*(line.cells for line in table.lines), strict=True)
+        by_set = [_listed("", name, heads, cells) for name, cells in zip(table.columns[1:], columns, strict=True)]
+    return f"{table.caption}.{''.join(by_set)}"
+
+
+def _listed(caption: str, what: str, names: Sequence[str], cells: Sequence[Cell]) -> str:
+    told = "; ".join(f"{name}: {cell.text}" for name, cell in zip(names, cells, strict=True) if cell.text)
+    return f"{caption} ({what}). {told}."
 
 
 def _lower(title: str) -> str:
@@ -57,5 +82,11 @@ def _lower(title: str) -> str:
 
 
 def recommendation(results: PaperResults) -> list[Block]:
-    scores = {name: run.score for name, run in results.every.items()}
-    return [line for line in outcome_text(outcome_of(scores)).split("\n") if line]
+    """What the test of the chosen setting says, or why it has not run; then its numbers."""
+    outcome = outcome_of(results)
+    if isinstance(outcome, str):
+        return list(outcome_text(outcome).split("\n"))
+    rows = outcome_rows(outcome)
+    lines = [Line(short(name), [Cell(points(one.estimate))], total=pooled) for name, one, pooled in rows]
+    table = Table("The recommended setting over uniform sampling, in points", ["Data set", "Difference"], lines)
+    return [verdict_text(outcome), table]

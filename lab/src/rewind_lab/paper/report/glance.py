@@ -8,20 +8,23 @@ from typing import Any
 from rewind.report.document import Bar, Bars, Block
 from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, save, styled
 from rewind.report.methods import ALGORITHMS, Method, short
-from rewind.statistics import Estimate, Term, combined
+from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.report.claims import Finding, cost_words
-from rewind_lab.paper.report.comparisons import Question, at_limit, direction, points, signed
+from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, reach, signed
+from rewind_lab.paper.report.recommendation import outcome_of, passed
 from rewind_lab.paper.report.results import PaperResults, paper_sets, source
 
 CLIP = 60.0  # points
+KEY = (
+    "Points over uniform sampling on each data set: to the right of 0 the method scores more. Filled: ours, with its "
+    "95% interval over seeds. Orange outline: the paper's. Grey circle: our first edition, no evidence any more."
+)
 MARKS = (
-    "Each row is a data set, each number the difference to uniform sampling in points: to the right of 0 the method"
-    " scores more. Filled: ours, with its 95% interval over seeds as a line; hollow where every method is at the "
-    "floor or the ceiling, so that the set can show nothing. Orange outline: the paper's, on D4RL's data, with a "
-    "beta for each set, by which claims about the weighted target are judged. Grey circle: our first edition, on "
-    "the easier -v0 data, which is no evidence any more. An arrow: the bar goes on. At the end of a row: “=” same "
-    "direction as the paper, “≠” opposite, “~” not clear (an interval holds 0), “·” no runs yet."
+    "Ours are hollow where every method is at the floor or the ceiling, so that the set can show nothing. The paper's "
+    "are on D4RL's data, with a beta for each set, by which claims about the weighted target are judged. The first "
+    "edition's are on the easier -v0 data. An arrow: the bar goes on. At the end of a row: “=” same direction as the "
+    "paper, “≠” opposite, “~” not clear (an interval holds 0), “·” no runs yet."
 )
 MAIN = ("tr_sparse", "tr_medium_replay", "weighted_baseline", "quality_sparse", "lower_dense", "cost_tr")
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
@@ -36,15 +39,22 @@ PANELS = {
 
 
 def glance_panels(results: PaperResults, first: PaperResults | None) -> list[Bars]:
-    """A panel for each method: the paper's sets in its order, then other sets with runs."""
+    """A panel for each method: the paper's sets in its order, then other sets with runs in any panel."""
     names = [name for name in paper_sets() if results.here(name) is not None]
-    others = [name for name in results.datasets if source(name) is None]
-    panels = []
-    for title, (algorithm, column, beta) in PANELS.items():
-        rows = [_bar(results, first, name, algorithm, column, beta) for name in names]
-        rows += [bar for name in others if (bar := _other_bar(results, name, algorithm, beta)) is not None]
-        panels.append(Bars(title, rows, CLIP))
-    return panels
+    others: dict[str, list[Bar]] = {
+        name: [_other_bar(results, name, algorithm, beta) for algorithm, _, beta in PANELS.values()]
+        for name in results.datasets
+        if source(name) is None
+    }
+    shown = [bars for bars in others.values() if any(bar.ours is not None for bar in bars)]
+    return [
+        Bars(
+            title,
+            [*(_bar(results, first, name, *panel) for name in names), *(bars[place] for bars in shown)],
+            CLIP,
+        )
+        for place, (title, panel) in enumerate(PANELS.items())
+    ]
 
 
 def _bar(results: PaperResults, first: PaperResults | None, name: str, algorithm: str, column: str, beta: float) -> Bar:
@@ -57,7 +67,7 @@ def _bar(results: PaperResults, first: PaperResults | None, name: str, algorithm
     return Bar(short(name), *(ours or Estimate(None)), theirs, direction(ours, paper), before, limit)
 
 
-def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) -> Bar | None:
+def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) -> Bar:
     """Of a data set that the paper has not. OGBench's sweeps are staggered: any TR of that beta counts."""
     baseline = results.scores(name, algorithm, "baseline")
     scores = [
@@ -66,28 +76,35 @@ def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) ->
         if (method.sampler, method.beta) == ("tr", beta) and method.variant in ("", "staggered starts")
     ]
     if len(baseline) < 2 or not scores or len(scores[0]) < 2:
-        return None
-    spread = results.spread(name, algorithm)
-    found = combined([Term(1.0, scores[0], spread), Term(-1.0, baseline, spread)]).estimate
-    return Bar(short(name), *found, None, "unclear")
+        return Bar(short(name), None, None, None, None, "missing")
+    found = results.difference(algorithm, {name: (scores[0], baseline)}).estimate
+    return Bar(short(name), *found, None, "unclear", limit=limit_of(results, name, algorithm))
 
 
 def glance(results: PaperResults, first: PaperResults | None, findings: Sequence[Finding]) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
-    first_claim, *others, advice = sentences(findings, first)
-    return [first_claim, advice, glance_panels(results, first), MARKS, *others]
+    first_claim, *others, advice = sentences(findings, first, results)
+    return [first_claim, advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
-def sentences(findings: Sequence[Finding], first: PaperResults | None) -> list[Block]:
+def sentences(findings: Sequence[Finding], first: PaperResults | None, results: PaperResults) -> list[Block]:
     """One for each main claim and its first agent, and what to start with."""
     told: list[Block] = []
     for name in MAIN:
         found = next((finding for finding in findings if finding.claim.name == name), None)
         if found is not None:
             told.append(_sentence(found, first) if found.contrast is not None else _cost_sentence(found))
+    return [*told, f"What to start with: {_advice(results)}."]
+
+
+def _advice(results: PaperResults) -> str:
+    """The chosen setting, and how it did where it was not chosen."""
     setting = read_choice()
-    what = "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
-    return [*told, f"What to start with: {what if setting is None else setting.words}."]
+    if setting is None:
+        return "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
+    outcome = outcome_of(results)
+    tested = outcome if isinstance(outcome, str) else "passed" if passed(outcome) else "FAILED"
+    return f"{setting.words} (its test on data sets that it was not chosen on: {tested})"
 
 
 def _sentence(finding: Finding, first: PaperResults | None) -> str:
@@ -95,15 +112,18 @@ def _sentence(finding: Finding, first: PaperResults | None) -> str:
     assert contrast is not None
     question = finding.claim.question(finding.algorithm)
     paper = contrast.paper if finding.verdict != "open" else question.of_paper(contrast.wanted)
-    theirs = "" if paper is None else f"; in the direction of the claim the paper has {signed(paper.value)}"
+    theirs = "" if paper is None else f"; the paper has {signed(paper.value)} for it"
     head = f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
     sets = len(contrast.used)
     if finding.verdict != "open":
-        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} points on {sets} data sets{theirs}."
+        over = f"points for the claim over {sets} of {len(contrast.wanted)} data sets"
+        others = contrast.other_sets
+        across = "" if others is None else f"; for other data sets of the kind {reach(others)}"
+        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{across}{theirs}."
     limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
     lack = f"{sets} of {len(contrast.wanted)} data sets have runs of both methods{limits}"
-    ours = None if first is None else question.ask(first).ours
-    earlier = f", our first edition {points(ours)} (on our rebuilt -v0 sets: no evidence any more)" if ours else ""
+    before = None if first is None else question.ask(first).ours
+    earlier = f", our first edition {points(before)} (on our rebuilt -v0 sets: no evidence any more)" if before else ""
     return f"{head}: not enough data yet ({lack}){theirs}{earlier}."
 
 
@@ -126,8 +146,10 @@ def glance_figure(panels: Sequence[Bars], folder: Path) -> list[Path]:
         axes = figure.subplots(1, len(panels), sharey=True)
         for axis, panel in zip(axes, panels, strict=True):
             _panel(axis, panel, names)
-        handles = axes[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="lower center", ncols=2, frameon=False, fontsize=10)
+        handles, labels = axes[0].get_legend_handles_labels()
+        ours_first = sorted(zip(labels, handles, strict=True), key=lambda pair: not pair[0].startswith("ours"))
+        labels, handles = zip(*ours_first, strict=True)
+        figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False, fontsize=10)
         figure.subplots_adjust(wspace=0.08, bottom=1.15 / (0.27 * rows + 1.9))
         return save(figure, folder, "reproduction")
 
@@ -169,3 +191,6 @@ def _row(axis: Any, bar: Bar, place: float, clip: float) -> None:
                   fillstyle=fill)  # fmt: skip
     if bar.ours is not None and bar.low is not None and bar.high is not None:
         axis.plot([bar.low, bar.high], [place, place], color=BLUE, linewidth=1.6)
+        for bound, marker in ((bar.low, "<"), (bar.high, ">")):
+            if abs(bound) > clip:  # the interval goes on
+                axis.plot([0.98 * clip * (1 if bound > 0 else -1)], [place], marker, color=BLUE, markersize=5)

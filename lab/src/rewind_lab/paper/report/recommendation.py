@@ -1,25 +1,26 @@
 """Does the recommended setting hold where it was not chosen? A stated test on the held-back half."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rewind.run_spec import RunSpec
-from rewind.statistics import Measured, mean_difference
+from rewind.statistics import Measured
 from rewind.table import table
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
 from rewind_lab.paper.halves import choosing_half, named_sets
 from rewind_lab.paper.report.comparisons import told
+from rewind_lab.paper.report.results import PaperResults
 
 WORST_BOUND, WORST_SET = -2.0, -10.0  # points: of a kind's lower bound, and of any one set
 RULE = (
-    f"It passes if the lower bound of its pooled difference to uniform sampling is above {WORST_BOUND:g} points on "
-    f"sparse and on dense sets, and no set's difference is below {WORST_SET:g}."
+    f"A setting passes if the lower bound of its pooled difference to uniform sampling is above {WORST_BOUND:g} points "
+    f"on sparse and on dense sets, and no set's difference is below {WORST_SET:g}."
 )
-Scores = Mapping[str, float]  # of finished runs, by run
-Sets = dict[str, list[float]]  # the same by data set
+SWITCHES = ("bounded", "layer_norm")  # settings that are on where they are named
+AGENT = "td3_bc"  # with which a setting is chosen and tested
+Sets = dict[str, list[float]]  # scores by data set
 
 
 @dataclass(frozen=True)
@@ -36,21 +37,23 @@ class KindResult:
         return low is not None and low > WORST_BOUND and all(one.value >= WORST_SET for one in self.sets.values())
 
 
-def outcome_of(scores: Scores) -> list[KindResult] | str:
+def outcome_of(results: PaperResults) -> list[KindResult] | str:
     """The test's outcome, or why there is none yet."""
     specs = load_definitions(EVIDENCE).wanted(RunChoice(["recommendation"]))["recommendation"]
     if all(map(_plain, specs)):
         return "not run yet: no setting is chosen (`rewind paper choice`)"
-    missing = [spec for spec in specs if spec.run not in scores]
+    missing = [spec for spec in specs if spec.run not in results.every]
     if missing:
         return f"not run yet: {len(missing):,} of {len(specs):,} runs are missing"
     uniform: Sets = {}
     chosen: Sets = {}
     for spec in specs:
-        (uniform if _plain(spec) else chosen).setdefault(spec.dataset, []).append(scores[spec.run])
+        (uniform if _plain(spec) else chosen).setdefault(spec.dataset, []).append(results.every[spec.run].score)
     return [
         KindResult(
-            kind, _difference(chosen, uniform, names), {name: _difference(chosen, uniform, [name]) for name in names}
+            kind,
+            _difference(results, chosen, uniform, names),
+            {name: _difference(results, chosen, uniform, [name]) for name in names},
         )
         for kind, names in _by_kind(uniform).items()
     ]
@@ -65,40 +68,53 @@ def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
     return kinds
 
 
-def _difference(ones: Sets, others: Sets, names: Sequence[str]) -> Measured:
-    return mean_difference([np.array(ones[name]) for name in names], [np.array(others[name]) for name in names])
+def _difference(results: PaperResults, ones: Sets, others: Sets, names: Sequence[str]) -> Measured:
+    return results.difference(AGENT, {name: (np.array(ones[name]), np.array(others[name])) for name in names})
 
 
 def _plain(spec: RunSpec) -> bool:
     return spec.sampler == "baseline" and not spec.settings
 
 
+def passed(outcome: Sequence[KindResult]) -> bool:
+    return all(kind.passes for kind in outcome)
+
+
+def outcome_rows(outcome: Sequence[KindResult]) -> Iterator[tuple[str, Measured, bool]]:
+    """A name, a difference, and whether it is pooled: each kind's sets, then the kind."""
+    for kind in outcome:
+        for name, one in kind.sets.items():
+            yield name, one, False
+        yield f"{kind.kind}, {len(kind.sets)} sets", kind.pooled, True
+
+
+def verdict_text(outcome: Sequence[KindResult]) -> str:
+    return f"The recommended setting {'passes' if passed(outcome) else 'fails'}. {RULE}"
+
+
 def outcome_text(outcome: list[KindResult] | str) -> str:
     if isinstance(outcome, str):
-        return f"{outcome}\n{RULE}"
-    rows: list[dict[str, Any]] = []
-    for kind in outcome:
-        rows += [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one in kind.sets.items()]
-        rows.append({"set": f"{kind.kind}, {len(kind.sets)} sets", "difference": told(kind.pooled.estimate, "+.1f")})
-    verdict = "passes" if all(kind.passes for kind in outcome) else "fails"
-    return f"{table(rows)}\n\nThe recommended setting {verdict}. {RULE}"
+        return f"{outcome[0].upper()}{outcome[1:]}.\n{RULE}"
+    rows = [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one, _ in outcome_rows(outcome)]
+    return f"{table(rows)}\n\n{verdict_text(outcome)}"
 
 
-def candidates(scores: Scores) -> str:
+def candidates(results: PaperResults) -> str:
     """What has run on the choosing half: each way to train TD3+BC, its difference to uniform sampling by kind."""
-    wanted = load_definitions(EVIDENCE).wanted(RunChoice(algorithms=["td3_bc"]))
+    wanted = load_definitions(EVIDENCE).wanted(RunChoice(algorithms=[AGENT]))
     choosing = set(choosing_half())
     cells: dict[str, Sets] = {}
     for spec in dict.fromkeys(spec for specs in wanted.values() for spec in specs):
-        if spec.dataset in choosing and spec.run in scores:
-            cells.setdefault(_way(spec), {}).setdefault(spec.dataset, []).append(scores[spec.run])
+        score = results.every[spec.run].score if spec.run in results.every else np.nan
+        if spec.dataset in choosing and np.isfinite(score):
+            cells.setdefault(_way(spec), {}).setdefault(spec.dataset, []).append(score)
     uniform = cells.pop("baseline", {})
     rows = []
     for way, found in cells.items():
         both = [name for name, own in found.items() if min(len(own), len(uniform.get(name, []))) > 1]
         row = {"setting": way}
         for kind, names in _by_kind(both).items():
-            difference = told(_difference(found, uniform, names).estimate, "+.1f") if names else ""
+            difference = told(_difference(results, found, uniform, names).estimate, "+.1f") if names else ""
             row[kind] = f"{difference} ({len(names)})" if names else "-"
         rows.append(row)
     note = "difference to uniform sampling in points, [95% interval], (data sets of the choosing half)"
@@ -108,5 +124,5 @@ def candidates(scores: Scores) -> str:
 def _way(spec: RunSpec) -> str:
     """Stagger is left out: OGBench's runs have it and others have not."""
     beta = f", beta {spec.beta:g}" if spec.beta != 1.0 else ""
-    settings = "".join(f", {name} {value}" for name, value in spec.settings)
+    settings = "".join(f", {name if name in SWITCHES else f'{name} {value}'}" for name, value in spec.settings)
     return f"{spec.sampler}{beta}{settings}" + (f", reuse {spec.reuse}" if spec.reuse != "on_finish" else "")

@@ -10,8 +10,9 @@ from rewind.report.curves import chart_data, score_curves
 from rewind.report.document import Block, Chart, Document, Fold, Section
 from rewind.report.methods import ALGORITHMS, short
 from rewind.report.provenance import facts, origin
-from rewind.report.runs import Protocol
+from rewind.report.runs import FinishedRun, Protocol
 from rewind.report.scores import score_tables
+from rewind.report.stability import critic_known, diverged
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report import beyond, claims, summary, tables
 from rewind_lab.paper.report.bounded import bounded_tables
@@ -19,6 +20,7 @@ from rewind_lab.paper.report.by_kind import evidence
 from rewind_lab.paper.report.controls import controls, explained, progress, recommendation
 from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
+from rewind_lab.paper.report.divergence import divergence
 from rewind_lab.paper.report.gains import gains
 from rewind_lab.paper.report.glance import glance, glance_panels, sentences
 from rewind_lab.paper.report.results import PaperResults, source
@@ -49,7 +51,7 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
     where = {"d4rl": "on D4RL's data", "rewind": "on rebuilt data"}[results.data]
     subtitle = f"Prioritized Trajectory Replay (Liu et al. 2023), {where}: our numbers beside the paper's."
     extracts = [
-        Section("answers", "In short", sentences(found, first)),
+        Section("answers", "In short", sentences(found, first, results)),
         Section("verdicts", "Claims", claims.verdicts(found)),
     ]
     if results.newest:
@@ -77,6 +79,7 @@ def _sections(
         Section("claims", "Claims", [*notice, *claims.claims_blocks(found)]),
         Section("progress", "What has run", [progress(results)[0]] if newest else []),
         Section("controls", "What explains it", controls(results) if newest else []),
+        Section("divergence", "Critics that diverge", divergence(results) if newest else []),
         Section("recommendation", "What to use", recommendation(results) if newest else []),
         Section("waiting", "Claims without data", claims.open_claims(found)),
         Section("rules", "How claims are judged", [f"{claims.RULE} {claims.COST_RULE}"]),
@@ -127,8 +130,17 @@ def _facts(results: PaperResults, first: PaperResults | None) -> list[tuple[str,
     if results.newest:
         _, done, wanted = progress(results)
         counts, others = ("Runs of the evidence", f"{done:,} of {wanted:,}"), []
+        failed = _failed(list(results.every.values()))
+        rest = [failed if name == "Broken runs" else (name, value) for name, value in rest]
     earlier = [] if first is None else [("Runs of the first edition", f"{len(first.every):,}")]
     return [counts, *others, *earlier, *rest]
+
+
+def _failed(runs: Sequence[FinishedRun]) -> tuple[str, str]:
+    """That no run broke does not say that no critic diverged."""
+    known = [run for run in runs if critic_known(run)]
+    broken = sum(not run.alive for run in runs)
+    return "Critics that diverged; broken runs", f"{sum(map(diverged, known)):,} of {len(known):,}; {broken:,}"
 
 
 def _origin(results: PaperResults) -> list[Block]:

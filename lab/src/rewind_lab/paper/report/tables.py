@@ -11,10 +11,11 @@ from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
     "Each cell: our mean and standard deviation, with the number of runs, then the paper's. “=” agrees: the means "
-    f"differ by at most {NEAR:g} points, or by no more than 1.96 standard errors of both together (the paper's from "
-    "its deviation over 3 runs; a single run of ours adds none). “▲” ours is higher, “▼” ours is lower, “·” there are "
-    "no runs yet. A total is over the data sets that have runs, and the paper's over the same ones, as its rows add "
-    f"up; it agrees within {NEAR:g} points times the root of their number, or within the standard errors."
+    f"differ by at most {NEAR:g} points. “≈” they differ by more, but by no more than 1.96 standard errors of both "
+    "together (the paper's from its deviation over 3 runs; a single run of ours adds none): such runs cannot tell them "
+    "apart. “▲” ours is higher, “▼” ours is lower, “·” there are no runs yet. A total is over the data sets that have "
+    f"runs, and the paper's over the same ones, as its rows add up; it agrees within {NEAR:g} points times the root of "
+    "their number."
 )
 TITLES = {
     "table_1": "Table 1: Trajectory Replay on three algorithms",

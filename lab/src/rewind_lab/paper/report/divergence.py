@@ -1,0 +1,74 @@
+"""How many critics diverge: plain, with bounded targets, with layer norm, and ReBRAC's; and what they score."""
+
+from collections.abc import Mapping, Sequence
+
+from rewind.report.document import Block, Cell, Line, Table
+from rewind.report.methods import Method, short
+from rewind.report.runs import FinishedRun, scores_of
+from rewind.report.stability import CRITICS, critic_known, diverged
+from rewind.run_spec import RunSpec
+from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
+from rewind_lab.paper.halves import NAMED, choosing_half
+from rewind_lab.paper.published import in_print
+from rewind_lab.paper.report.results import PaperResults
+
+# The table of the evidence that has the runs of each kind of critic.
+CRITIC_TABLES = {
+    "TD3+BC": "a_mazes",
+    "TD3+BC, bounded": "a_bounded",
+    "TD3+BC, layer norm": "a_layer_norm",
+    "ReBRAC": "b_rebrac",
+}
+METHODS = {Method("baseline"): "uniform", Method("tr"): "TR", Method("tr", 0.75): "TR, β 0.75"}
+NOTE = (
+    f"{CRITICS} Scores: mean and standard deviation over seeds, and their number. Bounds keep Q from diverging, not "
+    "from being wrong within them: compare scores too."
+)
+Wanted = Mapping[tuple[str, str], Sequence[RunSpec]]  # by kind of critic and method
+
+
+def divergence(results: PaperResults) -> list[Block]:
+    """A line for each kind of critic and method that has runs; a sentence for those that have none."""
+    mazes = [name for name in NAMED["antmaze-v1"] if name in choosing_half()]
+    lines: list[Line] = []
+    missing: dict[str, list[str]] = {}
+    for (critic, method), specs in wanted_runs(mazes).items():
+        runs = [results.every[spec.run] for spec in specs if spec.run in results.every]
+        if runs:
+            scores = [_score(runs, maze) for maze in mazes]
+            lines.append(Line(critic, [Cell(method), *_counts(runs, len(specs)), *scores]))
+        else:
+            missing.setdefault(critic, []).append(method)
+    columns = ["Critics", "Sampling", "Runs", "Diverged", *(f"Score, {_maze(name)}" for name in mazes)]
+    shown: list[Block] = [Table("Critics that diverge", columns, lines, NOTE)] if lines else []
+    told = [critic if len(own) == len(METHODS) else f"{critic} ({', '.join(own)})" for critic, own in missing.items()]
+    return [*shown, f"Not run yet: {'; '.join(told)}."] if told else shown
+
+
+def wanted_runs(mazes: Sequence[str]) -> Wanted:
+    """The runs that the evidence wants on these mazes."""
+    tables = load_definitions(EVIDENCE).wanted(RunChoice(list(CRITIC_TABLES.values())))
+    return {
+        (critic, words): [
+            spec for spec in tables[name] if spec.dataset in mazes and Method(spec.sampler, spec.beta) == method
+        ]
+        for critic, name in CRITIC_TABLES.items()
+        for method, words in METHODS.items()
+    }
+
+
+def _counts(runs: Sequence[FinishedRun], wanted: int) -> list[Cell]:
+    """How many have run, and of how many the critic diverged; of those whose Q was recorded."""
+    known = [run for run in runs if critic_known(run)]
+    lost = sum(map(diverged, known))
+    told = f"{lost} of {len(known)}" if known else "not recorded"
+    return [Cell(f"{len(runs)} of {wanted}"), Cell(told, strong=2 * lost > len(known))]
+
+
+def _score(runs: Sequence[FinishedRun], maze: str) -> Cell:
+    scores = scores_of(run for run in runs if run.dataset == maze)
+    return Cell(f"{in_print(scores)} ({len(scores)})") if len(scores) else Cell(kind="missing")
+
+
+def _maze(name: str) -> str:
+    return short(name).removeprefix("antmaze-")

@@ -1,0 +1,163 @@
+"""The recommended setting: chosen once on one half of the data sets, tested on the other, told by the library."""
+
+import tomllib
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from lab.tests.report import synthetic
+
+from rewind import DataError, UsageError
+from rewind.report.runs import runs_of
+from rewind_lab.paper import halves
+from rewind_lab.paper.choice import Setting, choice_text, read_choice
+from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
+from rewind_lab.paper.report import recommended
+from rewind_lab.paper.report.commands import PaperChoice
+from rewind_lab.paper.report.controls import recommendation
+from rewind_lab.paper.report.glance import sentences
+from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
+from rewind_lab.paper.report.recommended import recommended_text
+from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.results import read_rows
+
+DEFINITIONS = load_definitions(EVIDENCE)
+COMMITTED = read_choice()
+CHOSEN = Setting("2026-12-01", "tr", 0.75, False, True, False, 'it "won"', 7)
+RESULTS = EVIDENCE.parents[3] / "results" / "evidence"
+
+
+@pytest.fixture
+def chosen(tmp_path, monkeypatch):
+    """A choice that is written down."""
+    path = tmp_path / "choice.toml"
+    path.write_text(choice_text(CHOSEN))
+    monkeypatch.setattr(halves, "CHOICE", path)
+    return path
+
+
+def scored(value, keep=lambda spec: True):
+    """Runs of the test: uniform sampling scores 50 and a little, the chosen setting `value(spec)` more."""
+    gain = lambda spec: spec.seed % 3 + (0 if spec.sampler == "baseline" else value(spec))  # noqa: E731
+    made = synthetic.rows(gain, ("recommendation",), noise=0.0, definitions=EVIDENCE, keep=keep)
+    return PaperResults(runs_of(made), "rewind")
+
+
+def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
+    assert read_choice() is None
+    assert "Not run yet: no setting is chosen" in outcome_text(outcome_of(scored(lambda spec: 0)))
+
+
+def test_a_choice_reads_back_as_it_was_written(chosen):
+    assert read_choice() == CHOSEN
+    chosen.write_text("date = 3")
+    with pytest.raises(DataError, match="not a choice"):
+        read_choice()
+
+
+def test_with_some_runs_missing_the_test_has_not_run(chosen):
+    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    without_one = scored(lambda spec: 0, keep=lambda spec: spec != specs[0])
+    assert outcome_of(without_one) == f"not run yet: 1 of {len(specs):,} runs are missing"
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [
+        (lambda spec: 0, "passes"),
+        (lambda spec: -3, "fails"),  # on every set
+        (lambda spec: -11 if spec.dataset == "rewind/antmaze-umaze-v1" else 20, "fails"),  # on one set
+        (lambda spec: 20 if spec.suite != "mujoco" else -3, "fails"),  # on dense sets alone
+    ],
+)
+def test_the_recommendation_passes_by_its_stated_rule(chosen, value, verdict):
+    outcome = outcome_of(scored(value))
+    assert [kind.kind for kind in outcome] == ["sparse", "dense"] and f"setting {verdict}" in outcome_text(outcome)
+    assert len(outcome[0].sets) == 13 and len(outcome[1].sets) == 4
+
+
+def test_the_page_says_first_whether_the_setting_passed_and_the_advice_says_so_too(chosen):
+    lost, won = scored(lambda spec: -3), scored(lambda spec: 3)
+    verdict, numbers = recommendation(lost)
+    assert (
+        verdict.startswith("The recommended setting fails.") and [line.total for line in numbers.lines].count(True) == 2
+    )
+    assert numbers.lines[-1].head == "dense, 4 sets" and numbers.lines[-1].cells[0].text.startswith("−3.0")
+    assert "FAILED" in sentences([], None, lost)[-1] and "passed" in sentences([], None, won)[-1]
+    few = scored(lambda spec: 0, keep=lambda spec: spec.sampler == "baseline")
+    assert "not run yet" in sentences([], None, few)[-1] and recommendation(few)[0].startswith("Not run yet")
+
+
+def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):
+    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    seeds = Counter((spec.suite == "mujoco", spec.dataset, spec.sampler) for spec in specs)
+    assert {count for (dense, _, _), count in seeds.items() if dense} == {12}
+    assert {count for (dense, _, _), count in seeds.items() if not dense} == {24}
+
+
+def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
+    gain = lambda spec: 7.0 if spec.suite == "mujoco" else -4.0  # noqa: E731
+    tables = ("a_mazes", "c_cube", "d_mujoco")
+    made = synthetic.rows(lambda spec: (spec.sampler == "tr") * gain(spec), tables, noise=0.0, definitions=EVIDENCE)
+    found = PaperResults(runs_of(made), "rewind")
+    line = next(line for line in candidates(found).splitlines() if line.startswith("tr  "))
+    assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line
+
+
+# What the library recommends follows the choice
+
+
+SETTINGS = ("sampler", "beta", "stagger", "bounded", "layer_norm")
+
+
+def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested():
+    """The committed table against the committed choice: `rewind paper choice` writes both."""
+    table = tomllib.loads(recommended.RECOMMENDED.read_text(encoding="utf-8"))
+    if COMMITTED is None:
+        assert table["provisional"]
+        return
+    assert table["date"] == COMMITTED.date
+    for kind in ("sparse", "dense"):
+        assert {name: table[kind][name] for name in SETTINGS} == {name: getattr(COMMITTED, name) for name in SETTINGS}
+        assert COMMITTED.because.rstrip(".") in table[kind]["evidence"]["sampler"]
+    outcome = outcome_of(PaperResults(runs_of(read_rows(RESULTS)), "rewind"))
+    passed = not isinstance(outcome, str) and all(kind.passes for kind in outcome)
+    assert bool(table["provisional"]) == (not passed), "run `rewind paper choice`, and commit what it writes"
+
+
+@pytest.mark.parametrize(
+    ("value", "provisional"),
+    [
+        (lambda spec: 3, ""),
+        (lambda spec: 20 if spec.suite != "mujoco" else -3, "it failed its test on dense data sets"),
+    ],
+)
+def test_the_table_says_how_the_test_stands(chosen, value, provisional):
+    before = tomllib.loads(recommended_text(CHOSEN, "not run yet"))
+    after = tomllib.loads(recommended_text(CHOSEN, outcome_of(scored(value))))
+    assert "has not run yet" in before["provisional"] and after["provisional"].startswith(provisional)
+    assert bool(after["provisional"]) == bool(provisional)
+    assert before["sparse"]["evidence"]["sampler"] == 'chosen on 2026-12-01 from 7 runs: it "won"'
+    assert "points over uniform sampling on 13 sparse data sets" in after["sparse"]["evidence"]["sampler"]
+    assert before["dense"]["priority"] == "uniform"
+    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sampler="avg_reward"), "not run yet"))
+    assert by_quality["sparse"]["priority"] == "avg_reward"
+
+
+def test_choosing_writes_the_choice_and_the_librarys_table_once(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pyarrow")
+    table = tmp_path / "recommended.toml"
+    table.write_text("")
+    monkeypatch.setattr(halves, "CHOICE", tmp_path / "choice.toml")
+    monkeypatch.setattr(recommended, "RECOMMENDED", table)
+    with pytest.raises(UsageError, match="sampler"):
+        PaperChoice(RESULTS, write=True, sampler="trr", because="it won").run()
+    assert not table.read_text()
+    PaperChoice(RESULTS, write=True, beta=0.75, bounded=True, because="it won").run()
+    assert f"wrote {table}" in capsys.readouterr().out
+    assert tomllib.loads(table.read_text())["dense"]["bounded"] is True
+    PaperChoice(RESULTS).run()
+    assert "wrote" not in capsys.readouterr().out
+    with pytest.raises(UsageError, match="a choice is made once"):
+        PaperChoice(RESULTS, write=True, because="again").run()
