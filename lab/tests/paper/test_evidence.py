@@ -91,11 +91,12 @@ def test_ogbench_is_evaluated_at_the_end_alone():
     assert DEFINITIONS.points(["a_mazes"]) == DEFINITIONS.defaults.points == 2
 
 
-def test_rebrac_on_cube_single_has_five_tasks_and_its_own_networks_before_any_choice(tmp_path, monkeypatch):
+def test_rebrac_on_cube_single_has_five_tasks_and_networks_of_d4rls_size_before_any_choice(tmp_path, monkeypatch):
     monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
     specs = DEFINITIONS.wanted(RunChoice(["rebrac_cube"]))["rebrac_cube"]
     assert Counter(spec.dataset for spec in specs) == dict.fromkeys(halves.NAMED["ogbench-cube-single-play"], 4)
-    assert {(spec.algorithm, spec.sampler, spec.settings) for spec in specs} == {("rebrac", "baseline", ())}
+    settings = (("hidden", (256, 256, 256)),)
+    assert {(spec.algorithm, spec.sampler, spec.settings) for spec in specs} == {("rebrac", "baseline", settings)}
     assert paper_settings("rebrac", specs[0].dataset)["hidden"] == (512, 512, 512, 512)
 
 
