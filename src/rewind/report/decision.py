@@ -80,17 +80,17 @@ def verdict(record: Mapping[str, Any]) -> str:
     """One message: what the log can tell, and what it cannot."""
     best, tied = record["policies"][0], tied_with_best(record)
     low, high = best["against_log"][1:]
+    where = "above" if low > 0 else "below" if high < 0 else ""
     against = (
-        "It is better than the log's own policy." if low > 0
-        else "It is worse than the log's own policy." if high < 0
-        else "The log cannot tell whether it is better than the log's own policy."
+        f"It is estimated {where} the log's own policy: the 95% interval of the difference is {where} 0." if where
+        else "The log cannot tell it from the log's own policy: the 95% interval of the difference includes 0."
     )  # fmt: skip
     first = f"The highest estimate is that of {best['name']}: {told(best['estimate'])}."
     if tied:
         names = ", ".join(tied[:5]) + (f" and {len(tied) - 5} more" if len(tied) > 5 else "")
         first += f" The log cannot tell it from {names}: prefer the one with the least that could be wrong."
     elif len(record["policies"]) > 1:
-        first += " It is better than each of the others."
+        first += " It is estimated above each of the others."
     return f"{first} {against}"
 
 
