@@ -21,7 +21,7 @@ def score_tables(runs: Sequence[FinishedRun]) -> list[Table]:
     grouped: dict[tuple[str, str], dict[str, list[FinishedRun]]] = {}
     for run in runs:
         grouped.setdefault((run.dataset, run.algorithm), {}).setdefault(run.method.label, []).append(run)
-    columns = ("Method", "Score", "Interval", "Best", "Beats the baseline", "Runs", "Broken")
+    columns = ("Method", "Score", "Interval", "Best", "Beats the baseline", "Runs", "Failed")
     return [
         Table(f"{dataset}, {agent_label(algorithm)}", columns, _lines(variants), NOTE)
         for (dataset, algorithm), variants in grouped.items()

@@ -74,37 +74,35 @@ def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) ->
 
 def glance(results: PaperResults, first: PaperResults | None, findings: Sequence[Finding]) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
-    first_claim, *others, advice = sentences(findings, first)
+    first_claim, *others, advice = sentences(findings)
     return [first_claim, advice, glance_panels(results, first), MARKS, *others]
 
 
-def sentences(findings: Sequence[Finding], first: PaperResults | None) -> list[Block]:
+def sentences(findings: Sequence[Finding]) -> list[Block]:
     """One for each main claim and its first agent, and what to start with."""
     told: list[Block] = []
     for name in MAIN:
         found = next((finding for finding in findings if finding.claim.name == name), None)
         if found is not None:
-            told.append(_sentence(found, first) if found.contrast is not None else _cost_sentence(found))
+            told.append(_sentence(found) if found.contrast is not None else _cost_sentence(found))
     setting = read_choice()
     what = "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
     return [*told, f"What to start with: {what if setting is None else setting.words}."]
 
 
-def _sentence(finding: Finding, first: PaperResults | None) -> str:
+def _sentence(finding: Finding) -> str:
     contrast = finding.contrast
     assert contrast is not None
     question = finding.claim.question(finding.algorithm)
     paper = contrast.paper if finding.verdict != "open" else question.of_paper(contrast.wanted)
-    theirs = "" if paper is None else f"; in the direction of the claim the paper has {signed(paper.value)}"
+    theirs = "" if paper is None else f" The paper has {signed(paper.value)} points in the claim's direction."
     head = f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
     sets = len(contrast.used)
     if finding.verdict != "open":
-        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} points on {sets} data sets{theirs}."
+        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} points on {sets} data sets.{theirs}"
     limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
     lack = f"{sets} of {len(contrast.wanted)} data sets have runs of both methods{limits}"
-    ours = None if first is None else question.ask(first).ours
-    earlier = f", our first edition {points(ours)} (on our rebuilt -v0 sets: no evidence any more)" if ours else ""
-    return f"{head}: not enough data yet ({lack}){theirs}{earlier}."
+    return f"{head}: not enough data yet ({lack}).{theirs}"
 
 
 def _cost_sentence(finding: Finding) -> str:

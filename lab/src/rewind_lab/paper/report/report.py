@@ -49,7 +49,7 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
     where = {"d4rl": "on D4RL's data", "rewind": "on rebuilt data"}[results.data]
     subtitle = f"Prioritized Trajectory Replay (Liu et al. 2023), {where}: our numbers beside the paper's."
     extracts = [
-        Section("answers", "In short", sentences(found, first)),
+        Section("answers", "In short", sentences(found)),
         Section("verdicts", "Claims", claims.verdicts(found)),
     ]
     if results.newest:
