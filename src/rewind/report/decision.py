@@ -68,8 +68,7 @@ def _outdated(record: Mapping[str, Any], folder: Path) -> str | None:
 def _ranking(record: Mapping[str, Any]) -> list[Block]:
     policies, log = record["policies"], record["log"]
     lines = [_line(rank, policy) for rank, policy in enumerate(policies, 1)]
-    earned = Cell(f"Mean discounted return of the log: {told(log['monte_carlo'])}")
-    lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 4, earned], total=True))
+    lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 5], total=True))
     ranked = Table("Policies, ranked by the log alone", COLUMNS, lines, DISTANCE, cards=True)
     data = Fold("The log that this rests on", [_data_table(record), *_action_table(record)])
     leaves = Fold("Where the policies leave the log most", [_leaves_table(policies)])
