@@ -24,7 +24,7 @@ class Registry(Mapping[str, T], Generic[T]):
     what: one of them, for error messages
     group: of the entry points that other packages add
     builtin: Rewind's own, as objects or as "module:attribute"
-    extra: what they need besides NumPy, as in `pip install 'rewind-rl[extra]'`
+    extra: what they need besides NumPy, as in `pip install -e '.[extra]'`
     """
 
     def __init__(self, what: str, group: str, builtin: Mapping[str, T | str], extra: str | None = None) -> None:

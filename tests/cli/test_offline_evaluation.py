@@ -121,9 +121,9 @@ def test_the_verdict_says_when_the_log_cannot_tell():
 
     first, second = policy("a", [1.0, 0.5, 1.5], True), policy("b", [0.0, -1.0, 1.0], False)
     clear = verdict({"policies": [first, second]})
-    assert "better than each of the others" in clear and "It is better than the log's own policy" in clear
+    assert "estimated above each of the others" in clear and "It is estimated above the log's own policy" in clear
     unclear = verdict({"policies": [{**first, "against_log": [1.0, -0.5, 2.5]}, {**second, "tied": True}]})
-    assert "cannot tell it from b" in unclear and "cannot tell whether it is better" in unclear
+    assert "cannot tell it from b" in unclear and "cannot tell it from the log's own policy" in unclear
     unknown = verdict({"policies": [{**first, "supported": False}, {**second, "supported": True}]})
     assert "The log does not show what a does" in unknown and "b is first" in unknown and "not show" not in clear
 

@@ -30,7 +30,7 @@ Bench = command(
 )
 House = command(
     "House",
-    "Show the structure of the code: rooms, the path of a transition, lines.\n\nExample: rewind house walk",
+    "Show how the code is built: packages, imports, the path of a transition, lines.\n\nExample: rewind house walk",
     *(HouseDraw, HouseWalk, HouseLines),
 )
 Paper = command(

@@ -8,7 +8,7 @@ import pytest
 from rewind.errors import DataError
 from rewind.evaluation.protocol import LAST
 from rewind.report.methods import Method, short
-from rewind.report.runs import Protocol, runs_of
+from rewind.report.runs import Protocol, Results, runs_of
 from rewind_lab.paper.report.results import PaperResults, method_of, name_here, paper_sets, source
 
 from .synthetic import rows
@@ -86,6 +86,14 @@ def test_what_sets_runs_on_other_data_apart_is_part_of_their_method():
     swept = [row | {"run": row["run"] + "b", "settings": json.dumps({"alpha": 9})} for row in own]
     labels = [method.label for method in PaperResults(runs_of(own + swept)).methods("mine", "td3_bc")]
     assert "TR" in labels and "TR (alpha 9)" in labels
+
+
+def test_the_baseline_has_no_sweeps_that_set_it_apart():
+    """So that staggered sweeps are compared with it."""
+    made = rows(tables=("2",), datasets=["hopper-medium-v2"], algorithms=["td3_bc"], seeds=(0, 1), steps=5000)
+    for row in made:
+        row["dataset"], row["stagger"] = "mine", row["sampler"] != "baseline"
+    assert {run.method.variant for run in Results(runs_of(made)).runs} == {""}
 
 
 def test_d4rls_data_and_rebuilt_data_are_never_one():

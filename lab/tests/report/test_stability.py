@@ -107,7 +107,7 @@ def test_critics_are_counted_where_no_run_fell(some):
     for row in some:
         row["score"] = 1.0 if row["dataset"] == SETS[0] else 50.0
     _, none, _, critics = stability(PaperResults(runs_of(some)))
-    assert none == "No run fell." and critics.lines[0].cells[1].text == "1"
+    assert none == "No run collapsed." and critics.lines[0].cells[1].text == "1"
     assert "stability" in _sections(some, False)
 
 
@@ -123,7 +123,7 @@ def test_one_that_was_never_good_did_not_fall_by_noise(some):
     for row in some:
         row |= {"score": row["score"] / 10, **q(-60.0)}  # 3 points at best
     assert not any(fell(run) for run in runs_of(some))
-    assert stability(PaperResults(runs_of(some)))[1:] == ["No run fell."]
+    assert stability(PaperResults(runs_of(some)))[1:] == ["No run collapsed."]
 
 
 def test_a_report_of_ones_own_runs_has_the_section_where_it_says_something(some):

@@ -46,7 +46,7 @@ class Evaluate:
             )
         if not self.offline:
             raise UsageError(
-                "--offline is missing: in a simulator, `rewind train --env ENVIRONMENT` evaluates policies"
+                "--offline is missing: add it to rank policies by the data alone; `rewind train --env` uses a simulator"
             )
         for package in ("jax", "equinox", "optax"):
             require(package, "train")

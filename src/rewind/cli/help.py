@@ -18,7 +18,7 @@ Rewind replays logged trajectories backward, for offline reinforcement learning.
 
   See it work            rewind demo
   Look at your data      rewind inspect log.npz
-  Train and compare      rewind train --dataset log.npz --samplers baseline tr --out runs/mine
+  Train and compare      rewind train --dataset log.npz --samplers baseline tr --hold-out 0.1 --out runs/mine
   Read the results       rewind report runs/mine
 
 All commands: rewind --help. One command: rewind train --help."""

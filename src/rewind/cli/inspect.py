@@ -37,7 +37,7 @@ class Inspect:
     write_map: Path | None = None
     """For a table: write which column is what to this file, for --map."""
     against: str | None = None
-    """Another data set, such as the one for validation, read in the same way: also report what both have."""
+    """Another data set, such as the one for validation, read in the same way: also report what the two share."""
     reader: Shown[ReaderOptions] = field(default_factory=ReaderOptions)
 
     def run(self) -> None:

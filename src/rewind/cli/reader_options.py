@@ -30,7 +30,8 @@ class ReaderOptions:
     next_observations: Rare[tuple[str, ...] | None] = None
     """Columns, or a pattern, of the observations after the action."""
     horizon: Rare[int | None] = None
-    """A done at this step is a time-out; 0: none is. Default: if the longest episodes are also the most frequent."""
+    """A done at this step counts as a time-out, not as a terminal; 0: none does. Default: the longest length, if it is
+    also the most frequent."""
     discrete: Rare[bool | None] = None
     """Whether actions are discrete. Default: if they are one column of whole numbers."""
     extras: Rare[tuple[str, ...] | None] = None

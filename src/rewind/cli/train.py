@@ -11,10 +11,10 @@ from rewind.signals import stop_signals
 class Train(TrainOptions):
     """Train agents on a data set, evaluate them, and save their policies.
 
-    Several samplers, betas, seeds and numbers make all combinations, trained together.
-    The score is the mean of the last five evaluations, 1,000 steps apart.
+    Several samplers, betas, seeds or numbers (--set) give one run for each combination.
+    The score is the mean of the last five evaluations.
 
-    Example: rewind train --dataset rewind/hopper-medium-replay-v1 --samplers baseline tr --seeds 0 1 2
+    Example: rewind train --dataset log.npz --samplers baseline tr --hold-out 0.1 --steps 100000
     """
 
     def run(self) -> None:

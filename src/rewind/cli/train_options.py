@@ -49,20 +49,21 @@ class AgentOptions:
     """Weight of the bootstrap in the weighted target: 1 is the one-step target, 0 is SARSA, paper is the paper's value
     for this data set."""
     seeds: tuple[int, ...] = (0,)
-    """Seeds of network, memory and evaluation: one run for each."""
+    """One run for each of these seeds."""
     steps: int = 1_000_000
-    """Updates of each run."""
+    """Updates of each run. On a CPU start with 100000."""
     batch_size: int | None = None
     """Transitions per update. Default: the paper's for this data set (256; more for rebrac on MuJoCo)."""
     hidden: Rare[tuple[int, ...] | None] = None
     """Sizes of the hidden layers. Default: the algorithm's."""
     layer_norm: Rare[bool | None] = None
-    """Layer norm in the critics, which keeps Q from diverging. Default: the algorithm's (td3_bc, iql, edac: False)."""
+    """Layer norm in the critics. Use it if critics diverge. Default: the algorithm's (td3_bc, iql, edac: False)."""
     window: Rare[int | None] = None
     """Recompute the weighted target over this many rows instead of carrying it along sweeps. Works with any sampler
     and costs this many bootstraps per row. With a beta of 0: the n-step return."""
     bounded: bool = False
-    """Clip the critics' targets to the returns that the rewards of the data allow: Q cannot diverge (td3_bc, iql)."""
+    """Clip the critics' targets to the returns that the rewards of the data allow. Use it if critics diverge (td3_bc,
+    iql)."""
     set: tuple[str, ...] = ()
     """Hyper-parameters of the agent, as NAME=NUMBER, or NAME=NUMBER,NUMBER to try several: alpha=1,2.5
     critic_rate=3e-4."""

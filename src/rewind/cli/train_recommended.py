@@ -31,7 +31,7 @@ def with_recommended(command: TrainOptions, data: Trajectories) -> TrainOptions:
         memory["stagger"] = one_length if row["stagger"] == "one length" else row["stagger"]
     _check_unset(command.agent, AgentOptions(), ("betas", "bounded", "layer_norm"))
     _check_unset(command.memory, MemoryOptions(), ("samplers", "stagger"))
-    print(f"recommended for {choice.label} rewards ({choice.because}).{caution()}")
+    print(f"recommended for {choice.label} rewards: {choice.because}.{caution()}")
     for name, value in (memory | agent).items():
         told = " ".join(map(str, value)) if isinstance(value, tuple) else "yes" if value else "no"
         line = {"samplers": "sampler", "betas": "beta"}.get(name, name)

@@ -56,7 +56,7 @@ def choose(data: Trajectories, label: str | None = None, rule: str = "paper") ->
         runs recommend
     """
     values, counts = np.unique(data.rewards, return_counts=True)
-    share, value = float(counts.max() / counts.sum()), float(values[counts.argmax()])
+    share, value = float(counts.max() / counts.sum()), float(values[counts.argmax()]) + 0.0  # not -0
     measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({len(values):,} different values)"
     if label is None:
         label = "sparse" if share >= SPARSE_SHARE else "dense"

@@ -77,8 +77,7 @@ def _outdated(record: Mapping[str, Any], folder: Path) -> str | None:
 def _ranking(record: Mapping[str, Any]) -> list[Block]:
     policies, log = record["policies"], record["log"]
     lines = [_line(rank, policy) for rank, policy in enumerate(policies, 1)]
-    earned = Cell(f"Mean discounted return of the log: {told(log['monte_carlo'])}")
-    lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 4, earned], total=True))
+    lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 5], total=True))
     ranked = Table("Policies, ranked by the log alone", COLUMNS, lines, DISTANCE, cards=True)
     data = Fold("The log that this rests on", [_data_table(record), *_action_table(record)])
     leaves = Fold("Where the policies leave the log most", [_leaves_table(policies)])
@@ -89,17 +88,17 @@ def verdict(record: Mapping[str, Any]) -> str:
     """One message: what the log can tell, and what it cannot."""
     best, tied = record["policies"][0], tied_with_best(record)
     low, high = best["against_log"][1:]
+    where = "above" if low > 0 else "below" if high < 0 else ""
     against = (
-        "It is better than the log's own policy." if low > 0
-        else "It is worse than the log's own policy." if high < 0
-        else "The log cannot tell whether it is better than the log's own policy."
+        f"It is estimated {where} the log's own policy: the 95% interval of the difference is {where} 0." if where
+        else "The log cannot tell it from the log's own policy: the 95% interval of the difference includes 0."
     )  # fmt: skip
     first = f"The highest estimate is that of {best['name']}: {told(best['estimate'])}."
     if tied:
         names = ", ".join(tied[:5]) + (f" and {len(tied) - 5} more" if len(tied) > 5 else "")
         first += f" The log cannot tell it from {names}: prefer the one with the least that could be wrong."
     elif len(record["policies"]) > 1:
-        first += " It is better than each of the others."
+        first += " It is estimated above each of the others."
     return " ".join(filter(None, (first, against, best_supported(record))))
 
 

@@ -163,7 +163,7 @@ def _table(dataset: str, algorithm: str, results: Results) -> Table:
 
     methods = results.methods(dataset, algorithm)
     first = diagnostics_of(results.of(dataset, algorithm, methods[0])[0].row)
-    columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Broken", "Diverged"]
+    columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Failed", "Diverged"]
     note = counted_rows(first)
     return Table(_name(dataset, algorithm), columns, [line(each) for each in methods], note, cards=True)
 

@@ -128,7 +128,7 @@ def _rewards(rewards: Array) -> Rewards:
     return Rewards(
         spread=Spread.of(rewards),
         different=len(values),
-        most_frequent=float(values[counts.argmax()]),
+        most_frequent=float(values[counts.argmax()]) + 0.0,  # not -0
         its_share=float(counts.max() / counts.sum()),
         nonzero_share=float(np.count_nonzero(rewards) / len(rewards)),
     )

@@ -19,7 +19,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Data sets", str(len(results.datasets))),
         ("Agents", ", ".join(map(agent_label, results.algorithms))),
         ("Updates of a run", " to ".join(f"{steps:,}" for steps in _ends(run.protocol.steps for run in runs))),
-        ("Broken runs", str(sum(not run.alive for run in runs))),
+        ("Failed runs", str(sum(not run.alive for run in runs))),
         *([("Unfinished runs", str(unfinished))] if unfinished else []),
         ("Devices", ", ".join(sorted({run.row["device"] for run in runs}))),
     ]
@@ -44,7 +44,7 @@ def _data_table(results: Results) -> Table:
         fingerprint = prints[0] if len(prints) == 1 else f"{len(prints)} different: {', '.join(prints)}"
         cells = [str(len(runs)), str(broken), dates, _source(dataset), fingerprint]
         lines.append(Line(dataset, [Cell(text) for text in cells]))
-    columns = ("Data set", "Runs", "Broken", "Finished", "Data", "Fingerprint")
+    columns = ("Data set", "Runs", "Failed", "Finished", "Data", "Fingerprint")
     note = "A fingerprint is of the data's content: runs of one data set should have one."
     return Table("Where the runs come from", columns, lines, note)
 

@@ -204,8 +204,15 @@ def named_variants(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
     for dataset in dict.fromkeys(run.dataset for run in runs):
         own = [run for run in runs if run.dataset == dataset]
         usual = standard_protocol(own)
-        named += [replace(run, method=run.method._replace(variant=run.protocol.against(usual))) for run in own]
+        named += [replace(run, method=run.method._replace(variant=_apart(run, usual))) for run in own]
     return named
+
+
+def _apart(run: FinishedRun, usual: Protocol) -> str:
+    """Uniform sampling has no sweeps: what is set of them does not set it apart."""
+    sweeps = {name: getattr(usual, name) for name in ("reuse", "rank_exponent", "stagger")}
+    protocol = run.protocol._replace(**sweeps) if run.method.sampler == "baseline" else run.protocol
+    return protocol.against(usual)
 
 
 def scores_of(runs: Iterable[FinishedRun]) -> Array:

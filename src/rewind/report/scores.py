@@ -13,7 +13,8 @@ from rewind.statistics import deviation, improvement, interval
 NOTE = (
     "Score: mean of five evaluations at a run's end, 1000 steps apart (fewer where it was shorter), then of the runs, "
     "with their standard deviation and the 95% interval of the mean (Student's t). Best: of the best evaluation, which "
-    "nobody without a simulator could have chosen."
+    "nobody without a simulator could have chosen. Beats the baseline: how often a run scores more than one of the "
+    "baseline, from 0 to 1; 0.5 is as often as not."
 )
 
 
@@ -21,7 +22,7 @@ def score_tables(runs: Sequence[FinishedRun]) -> list[Table]:
     grouped: dict[tuple[str, str], dict[str, list[FinishedRun]]] = {}
     for run in runs:
         grouped.setdefault((run.dataset, run.algorithm), {}).setdefault(run.method.label, []).append(run)
-    columns = ("Method", "Score", "Interval", "Best", "Beats the baseline", "Runs", "Broken")
+    columns = ("Method", "Score", "Interval", "Best", "Beats the baseline", "Runs", "Failed")
     return [
         Table(f"{dataset}, {agent_label(algorithm)}", columns, _lines(variants), NOTE)
         for (dataset, algorithm), variants in grouped.items()

@@ -15,12 +15,12 @@ GOOD = 20.0  # points: less is not much to lose
 KEPT = 0.5  # of its best, what a run must end with
 
 RULE = (
-    f"A run fell if its score at the end is less than {KEPT:.0%} of its best on the way (the mean of {NEIGHBOURS} "
-    f"evaluations in a row), where that was at least {GOOD:.0f} points, or if it broke: its numbers stopped being "
-    "finite, or its Q left ±1e9. Only data sets on which a run fell are shown; a dash: none of the runs did."
+    f"A run collapsed if its score at the end is less than {KEPT:.0%} of its best on the way (the mean of {NEIGHBOURS} "
+    f"evaluations in a row), where that was at least {GOOD:.0f} points, or if it failed: its numbers stopped being "
+    "finite, or its Q left ±1e9. Only data sets on which a run collapsed are shown; a dash: none of the runs did."
 )
 CRITICS = (
-    "A critic diverged if its run broke, or if its Q at the end (the mean over the batches it learned from) exceeds "
+    "A critic diverged if its run failed, or if its Q at the end (the mean over the batches it learned from) exceeds "
     f"the possible returns by more than {SLACK:.0%} of their range. Runs of which that was "
     "not recorded are left out."
 )
@@ -42,13 +42,13 @@ def fell(run: FinishedRun) -> bool:
 
 def stability(results: Results) -> list[Block]:
     """The rules, and tables for each algorithm of which runs fell or critics diverged."""
-    fallen: list[Block] = [] if any(map(fell, results.runs)) else ["No run fell."]
+    fallen: list[Block] = [] if any(map(fell, results.runs)) else ["No run collapsed."]
     return [RULE, *fallen, *(table for algorithm in results.algorithms for table in _tables(results, algorithm))]
 
 
 def _tables(results: Results, algorithm: str) -> list[Table]:
     own, name = [run for run in results.runs if run.algorithm == algorithm], agent_label(algorithm)
-    tables = [_counts(f"Runs that fell, {name}", results, own, fell)] if any(map(fell, own)) else []
+    tables = [_counts(f"Runs that collapsed, {name}", results, own, fell)] if any(map(fell, own)) else []
     known = [run for run in own if critic_known(run)]
     critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
     if critics:

@@ -30,7 +30,7 @@ def build(results: Results) -> Document:
 
 
 def stability_section(results: Results) -> Section:
-    return Section("stability", "Runs that fell", stability(results))
+    return Section("stability", "Runs that collapsed", stability(results))
 
 
 def names_of(results: Results) -> dict[str, str]:

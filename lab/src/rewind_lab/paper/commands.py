@@ -59,7 +59,7 @@ class Chosen:
 
 @dataclass
 class PaperRun(Chosen):
-    """Train the next unfinished runs until all are done or the time is over. Call it again to continue.
+    """Train the next unfinished runs until all are done or --budget is used up. Call it again to continue.
 
     Example: rewind paper run --tables 1 --budget 1h30m --dry-run
     """

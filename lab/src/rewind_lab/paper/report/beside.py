@@ -19,14 +19,19 @@ from rewind_lab.paper.report.comparisons import printed
 from rewind_lab.paper.report.results import PaperResults, method_of
 
 FAR = {"antmaze": 15.0, "mujoco": 10.0}  # points
+FIRST = " These are runs of our first edition: no claim is judged by them any more."
 
-HEAD = """# Rebuilt data, tried
+HEAD = """# {title}
 
-TD3+BC and IQL on [rebuilt sets](rebuilt_data.md), by the paper's protocol: one million steps, the mean of five
-evaluations of 10 episodes at 996k, 997k ... 1,000k steps, then mean and standard deviation over seeds, and each seed's
-score. Beside it, **on D4RL's own data**, what the paper reports, and what the algorithms' own papers do ("original", as
-the paper prints it). The data differs, so the scores may: a rebuilt set has policies of its own, whose score stands
-first. "apart": ours less the original; far, if it is more than 15 points on AntMaze or 10 on MuJoCo.
+What TD3+BC and IQL score on our [rebuilt data](rebuilt_data.md), beside what they score on D4RL's own files. The data
+differs, so the scores may differ too.{edition}
+
+- **data's score**: the mean score of the trajectories themselves, D4RL's and ours.
+- **paper**: what *Prioritized Trajectory Replay* reports on D4RL's files. **original**: what it quotes from the
+  algorithms' own papers.
+- **ours**: by the paper's protocol, one million steps and the mean of five evaluations of 10 episodes at 996k, 997k ...
+  1,000k steps. Mean and standard deviation over seeds, then the score of each seed.
+- **apart**: ours minus original; "far" beyond 15 points on AntMaze or 10 on MuJoCo.
 
 Written by `rewind paper beside`, from `{folder}`{devices}. {far}
 
@@ -51,7 +56,10 @@ def beside(
     lines = [_line(results, behaviour, *variant) for variant in sorted(wanted, key=lambda one: one[0])]
     devices = sorted({run.row["device"] for run in results.runs})
     trained = f", trained on: {', '.join(devices)}" if devices else ""
-    head = HEAD.format(devices=trained, folder=folder.as_posix(), far=_far(lines))
+    newest = any(dataset.endswith("-v1") for dataset, _, _ in wanted)
+    title = "Scores on rebuilt -v1 data" if newest else "Scores on rebuilt -v0 data (first edition)"
+    edition = "" if newest else FIRST
+    head = HEAD.format(title=title, edition=edition, devices=trained, folder=folder.as_posix(), far=_far(lines))
     return head + "\n".join(lines) + "\n"
 
 

@@ -1,23 +1,27 @@
 """The README's evidence: what TR gains over uniform sampling by kind of data, and what that says so far."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rewind.data.ogbench import suite_of
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block
-from rewind.report.methods import Method
-from rewind.statistics import Estimate
+from rewind.report.methods import ALGORITHMS, Method
+from rewind.statistics import LEVEL, Estimate, holm
+from rewind_lab.paper.definitions import PRIORITIES
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report.claims import Finding
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, LEAST_SETS, limit_of, points
 from rewind_lab.paper.report.controls import progress
 from rewind_lab.paper.report.results import PaperResults
 
 KINDS = SUITES | {"ogbench": "OGBench"}
+REWARDS = {"mujoco": "dense", "antmaze": "sparse", "adroit": "sparse", "ogbench": "sparse"}
 AGENTS = ("td3_bc", "iql")
-METHODS = {"TR": 1.0, "TR, β 0.75": 0.75}  # by beta
+METHODS = {"TR": Method("tr", 1.0), "TR, β 0.75": Method("tr", 0.75)}  # of the figure
+RANKED = {f"TR by `{name}`": Method(name, 1.0) for name in PRIORITIES}
+MOST_NAMED = 2  # differences in a sentence; the others are counted
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,7 @@ class Gain:
 
     used, limited: data sets with runs of both that can show a difference, and that cannot (floor or ceiling)
     runs: of both methods on the used ones
+    p: of the difference, two-sided, not corrected; 1 where there is none
     """
 
     agent: str
@@ -35,65 +40,124 @@ class Gain:
     used: int
     limited: int
     runs: int
+    p: float = 1.0
 
 
-def gains_by_kind(results: PaperResults) -> list[Gain]:
+def gains_by_kind(results: PaperResults, methods: Mapping[str, Method] = METHODS) -> list[Gain]:
     """By agent, kind and method, whether there are runs or not."""
-    return [_gain(results, agent, kind, method) for agent in AGENTS for kind in KINDS for method in METHODS]
+    return [_gain(results, agent, kind, method, methods[method]) for agent in AGENTS for kind in KINDS
+            for method in methods]  # fmt: skip
 
 
-def _gain(results: PaperResults, agent: str, kind: str, method: str) -> Gain:
+def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Method) -> Gain:
     pairs = {}
     for name in results.datasets:
         if suite_of(name) == kind:
-            methods = (_method(results, name, agent, METHODS[method]), "baseline")
-            ones, others = (results.scores(name, agent, each) for each in methods)
+            sides = (_as_run(results, name, agent, method), "baseline")
+            ones, others = (results.scores(name, agent, side) for side in sides)
             if min(len(ones), len(others)) >= LEAST_RUNS:
                 pairs[name] = (ones, others)
     used = {name: pair for name, pair in pairs.items() if not limit_of(results, name, agent)}
+    limited = len(pairs) - len(used)
+    if not used:
+        return Gain(agent, kind, label, None, 0, limited, 0)
     runs = sum(len(side) for pair in used.values() for side in pair)
-    difference = results.difference(agent, used).estimate if used else None
-    return Gain(agent, kind, method, difference, len(used), len(pairs) - len(used), runs)
+    measured = results.difference(agent, used)
+    return Gain(agent, kind, label, measured.estimate, len(used), limited, runs, measured.p())
 
 
-def _method(results: PaperResults, dataset: str, agent: str, beta: float) -> Method:
-    """TR of this beta; OGBench's sweeps are staggered."""
-    staggered = Method("tr", beta, "staggered starts")
-    return staggered if staggered in results.methods(dataset, agent) else Method("tr", beta)
+def _as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:
+    """OGBench's sweeps are staggered."""
+    staggered = Method(method.sampler, method.beta, "staggered starts")
+    return staggered if staggered in results.methods(dataset, agent) else method
 
 
 # In words
 
 
 def evidence(results: PaperResults, findings: Sequence[Finding]) -> list[Block]:
-    """A caption of the figure, how the claims stand, and what to start with."""
-    return [f"*{_caption(results)}*", _claims(findings), _advice()]
+    """A caption of the figure, what was measured, how the claims stand, and what to do."""
+    known = [gain for gain in gains_by_kind(results, METHODS | RANKED) if gain.difference is not None]
+    clear = _clear(known)
+    better = [gain.method for gain in _in_order(clear) if _value(gain) > 0 and gain.method in RANKED]
+    return [f"*{_caption(results)}*", *_measured(known, clear), _claims(findings), _advice(better[:1])]
 
 
 def _caption(results: PaperResults) -> str:
     _, done, wanted = progress(results)
     sets = len({run.dataset for run in results.every.values()})
-    first = "First results" if done < wanted else "All results"
-    return (
-        f"{first}: {done:,} of {wanted:,} planned runs, on {sets} rebuilt data sets. Left out: sets where every "
-        "method is at floor or ceiling."
-    )
+    share = f"{done:,} of {wanted:,} planned runs so far" if done < wanted else f"All {wanted:,} planned runs"
+    return f"{share}, on {sets} rebuilt data sets, with 95% intervals over seeds."
+
+
+def _clear(gains: Sequence[Gain]) -> list[Gain]:
+    """Those that chance alone seldom makes: their p values are corrected for their number."""
+    return [gain for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True) if p <= 1 - LEVEL]
+
+
+def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
+    """Where a method scores clearly more or less than uniform sampling."""
+    if not known:
+        return ["**Not measured yet:** no data set has enough runs of TR and of uniform sampling."]
+    more, less = ([gain for gain in clear if _value(gain) * sign > 0] for sign in (1, -1))
+    if not clear:
+        return [f"**No clear difference to uniform sampling so far:** {_named(known)}."]
+    both = "It depends on the method and the data."
+    head = both if more and less else "It helps on some data." if more else "It has helped nowhere so far."
+    unclear = [gain for gain in known if gain not in clear]
+    lines = {"Clearly above": more, "Clearly below": less, "No clear difference": unclear}
+    told = [f"- {words}: {_named(gains, gains is not unclear)}" for words, gains in lines.items() if gains]
+    return [f"**{head}** Against uniform sampling:", *told]
+
+
+def _value(gain: Gain) -> float:
+    assert gain.difference is not None
+    return float(gain.difference.value)
+
+
+def _in_order(gains: Sequence[Gain]) -> list[Gain]:
+    """TR itself first, then the largest differences."""
+    return sorted(gains, key=lambda gain: (gain.method not in METHODS, -abs(_value(gain))))
+
+
+def _named(gains: Sequence[Gain], numbers: bool = True) -> str:
+    words = []
+    for gain in _in_order(gains)[:MOST_NAMED]:
+        shown = f" ({points(gain.difference)}, {gain.used} set{'' if gain.used == 1 else 's'})" if numbers else ""
+        words.append(f"{gain.method} with {ALGORITHMS[gain.agent]} on {KINDS[gain.kind]}{shown}")
+    rest = len(gains) - MOST_NAMED
+    return "; ".join([*words, f"and {rest} more"] if rest > 0 else words)
 
 
 def _claims(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict for finding in findings if finding.contrast is not None)
-    words = {"holds": "hold", "fails": "do not", "undecided": "are undecided", "open": "lack data"}
-    told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
-    head = "" if counts["holds"] + counts["fails"] else "**Not known yet.** "
-    return f"{head}Of {counts.total()} claims of the paper about scores, {told}."
+    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack data"}
+    total = counts.total()
+    told = ", ".join(
+        f"{'all' if counts[verdict] == total else counts[verdict]} {word}"
+        for verdict, word in words.items() if counts[verdict]
+    )  # fmt: skip
+    needed = f" (a claim needs {LEAST_SETS} sets)" if counts["open"] else ""
+    return f"Of the paper's {total} claims about scores, {told}{needed}."
 
 
-def _advice() -> str:
-    """As the library recommends."""
+def _advice(better: Sequence[str] = ()) -> str:
+    """As the library recommends; until that has passed its test, to compare.
+
+    better: of the priorities, those to compare too
+    """
+    if caution():
+        samplers = " ".join(["baseline", "tr", *(RANKED[label].sampler for label in better)])
+        return (
+            f"**What to do:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75`, where "
+            "`baseline` is uniform sampling. `--recommended` is provisional."
+        )
     sparse, dense = (_words(recommended()[kind]) for kind in ("sparse", "dense"))
     setting = sparse if sparse == dense else f"{sparse} on sparse rewards, {dense} on dense ones"
-    why = " (provisional: `rewind train --recommended` says why)" if caution() else ""
-    return f"Start with {setting}{why}."
+    return (
+        f"**What to do:** start with `rewind train --recommended`. It sets {setting}, and has passed its test on data "
+        "sets that it was not chosen on."
+    )
 
 
 def _words(row: dict[str, object]) -> str:

@@ -6,13 +6,12 @@ from typing import Any
 
 from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PALE, TEXT, TITLE, new_figure, save, styled
 from rewind.report.methods import ALGORITHMS
-from rewind_lab.paper.report.by_kind import AGENTS, KINDS, METHODS, Gain
+from rewind_lab.paper.report.by_kind import AGENTS, KINDS, METHODS, REWARDS, Gain
 from rewind_lab.paper.report.comparisons import points
 
 NAME = "evidence"
 COLOURS = dict(zip(METHODS, (BLUE, GREEN), strict=True))
 LEAST, MOST = 10.0, 40.0  # points: the axis goes at least and at most so far
-REWARDS = {"mujoco": "dense", "antmaze": "sparse", "adroit": "sparse", "ogbench": "sparse"}
 
 
 def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:

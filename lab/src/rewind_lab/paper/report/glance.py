@@ -83,17 +83,17 @@ def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) ->
 
 def glance(results: PaperResults, first: PaperResults | None, findings: Sequence[Finding]) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
-    first_claim, *others, advice = sentences(findings, first, results)
+    first_claim, *others, advice = sentences(findings, results)
     return [first_claim, advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
-def sentences(findings: Sequence[Finding], first: PaperResults | None, results: PaperResults) -> list[Block]:
+def sentences(findings: Sequence[Finding], results: PaperResults) -> list[Block]:
     """One for each main claim and its first agent, and what to start with."""
     told: list[Block] = []
     for name in MAIN:
         found = next((finding for finding in findings if finding.claim.name == name), None)
         if found is not None:
-            told.append(_sentence(found, first) if found.contrast is not None else _cost_sentence(found))
+            told.append(_sentence(found) if found.contrast is not None else _cost_sentence(found))
     return [*told, f"What to start with: {_advice(results)}."]
 
 
@@ -107,24 +107,22 @@ def _advice(results: PaperResults) -> str:
     return f"{setting.words} (its test on data sets that it was not chosen on: {tested})"
 
 
-def _sentence(finding: Finding, first: PaperResults | None) -> str:
+def _sentence(finding: Finding) -> str:
     contrast = finding.contrast
     assert contrast is not None
     question = finding.claim.question(finding.algorithm)
     paper = contrast.paper if finding.verdict != "open" else question.of_paper(contrast.wanted)
-    theirs = "" if paper is None else f"; the paper has {signed(paper.value)} for it"
+    theirs = "" if paper is None else f" The paper has {signed(paper.value)} points for the claim."
     head = f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
     sets = len(contrast.used)
     if finding.verdict != "open":
-        over = f"points for the claim over {sets} of {len(contrast.wanted)} data sets"
+        over = f"points for the claim on {sets} of {len(contrast.wanted)} data sets"
         others = contrast.other_sets
         across = "" if others is None else f"; for other data sets of the kind {reach(others)}"
-        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{across}{theirs}."
+        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{across}.{theirs}"
     limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
     lack = f"{sets} of {len(contrast.wanted)} data sets have runs of both methods{limits}"
-    before = None if first is None else question.ask(first).ours
-    earlier = f", our first edition {points(before)} (on our rebuilt -v0 sets: no evidence any more)" if before else ""
-    return f"{head}: not enough data yet ({lack}){theirs}{earlier}."
+    return f"{head}: not enough data yet ({lack}).{theirs}"
 
 
 def _cost_sentence(finding: Finding) -> str:

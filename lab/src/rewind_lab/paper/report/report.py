@@ -51,7 +51,7 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
     where = {"d4rl": "on D4RL's data", "rewind": "on rebuilt data"}[results.data]
     subtitle = f"Prioritized Trajectory Replay (Liu et al. 2023), {where}: our numbers beside the paper's."
     extracts = [
-        Section("answers", "In short", sentences(found, first, results)),
+        Section("answers", "In short", sentences(found, results)),
         Section("verdicts", "Claims", claims.verdicts(found)),
     ]
     if results.newest:
@@ -131,16 +131,16 @@ def _facts(results: PaperResults, first: PaperResults | None) -> list[tuple[str,
         _, done, wanted = progress(results)
         counts, others = ("Runs of the evidence", f"{done:,} of {wanted:,}"), []
         failed = _failed(list(results.every.values()))
-        rest = [failed if name == "Broken runs" else (name, value) for name, value in rest]
+        rest = [failed if name == "Failed runs" else (name, value) for name, value in rest]
     earlier = [] if first is None else [("Runs of the first edition", f"{len(first.every):,}")]
     return [counts, *others, *earlier, *rest]
 
 
 def _failed(runs: Sequence[FinishedRun]) -> tuple[str, str]:
-    """That no run broke does not say that no critic diverged."""
+    """That no run failed does not say that no critic diverged."""
     known = [run for run in runs if critic_known(run)]
     broken = sum(not run.alive for run in runs)
-    return "Critics that diverged; broken runs", f"{sum(map(diverged, known)):,} of {len(known):,}; {broken:,}"
+    return "Critics that diverged; failed runs", f"{sum(map(diverged, known)):,} of {len(known):,}; {broken:,}"
 
 
 def _origin(results: PaperResults) -> list[Block]:
