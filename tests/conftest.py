@@ -3,6 +3,7 @@
 Most of the time of these tests is compilation, and many train the same small program again and again.
 """
 
+import gc
 import importlib.util
 import mmap
 import os
@@ -20,7 +21,7 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", COMPILED)  # which JAX reads 
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # What is tested holds whether or not programs are made fast. `make test-long` makes them fast.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
-NO_FUSION_EMITTERS = "xla_cpu_use_fusion_emitters"  # without them, a small program compiles in half the time
+FUSION_EMITTERS = "xla_cpu_use_fusion_emitters"  # without them, a small program compiles in half the time
 
 
 def xla_knows(flag):
@@ -36,9 +37,11 @@ def xla_knows(flag):
 if (
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] == "true"
     and "XLA_FLAGS" not in os.environ
-    and xla_knows(NO_FUSION_EMITTERS)
+    and xla_knows(FUSION_EMITTERS)
 ):
-    os.environ["XLA_FLAGS"] = f"--{NO_FUSION_EMITTERS}=false"
+    os.environ["XLA_FLAGS"] = f"--{FUSION_EMITTERS}=false"
+
+gc.set_threshold(100_000, 50, 100)  # a trace makes many objects, and collecting them took a twentieth of the time
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be what the tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
