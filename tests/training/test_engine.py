@@ -1,6 +1,7 @@
 """Laws of the engine: many runs together are the runs alone."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -50,16 +51,17 @@ def test_the_table_holds_what_the_memory_would_hand_out():
     table = make_table([Source(DATA, normaliser)])
     memory = TrajectoryReplay(seed=0)
     memory.load_offline_dataset(DATA)
+    plain, windowed = (jax.jit(partial(table.batch, agent=TD3BC(3, 2, **more))) for more in ({}, {"window": 4}))
     for _ in range(20):
         plan = memory.plan(1, 8)
         batch, chunks = memory.gather(plan, 0), memory.gather(plan, 0, 4)
-        found = table.batch(batch.indices, batch.fresh, TD3BC(3, 2))
+        found = plain(batch.indices, batch.fresh)
         assert np.allclose(found.observations, normaliser(batch.observations), atol=1e-6)
         alive = ~batch.terminals
         assert np.allclose(found.next_observations[alive], normaliser(batch.next_observations)[alive], atol=1e-6)
         assert np.allclose(found.actions, batch.actions) and np.allclose(found.rewards, batch.rewards)
         assert np.array_equal(found.terminals, batch.terminals) and found.window is None
-        window = table.batch(batch.indices, batch.fresh, TD3BC(3, 2, window=4)).window
+        window = windowed(batch.indices, batch.fresh).window
         for name, expected in (("rewards", chunks.rewards), ("tails", chunks.tails), ("terminals", chunks.terminals)):
             assert np.array_equal(getattr(window, name)[chunks.valid], expected[chunks.valid])
         successors = normaliser(chunks.next_observations)
