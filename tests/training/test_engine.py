@@ -12,7 +12,7 @@ pytest.importorskip("equinox")
 from rewind import DataError, TrajectoryReplay, UsageError
 from rewind.agents import TD3BC, ReBRAC
 from rewind.training import Options, Run, Sampler, View, make_runs, train
-from rewind.training.engine import seed_key
+from rewind.training.engine import Engine, seed_key
 from rewind.training.group import Group, action_units, groups_of
 from rewind.training.policies import to_policy
 from rewind.training.spec import possible_q
@@ -178,6 +178,21 @@ def test_a_run_that_explodes_is_masked_and_reported_and_the_others_go_on(capsys)
     assert "run 1 (sick) is no longer finite" in capsys.readouterr().err
     (alone,) = final_policies([runs[1]], steps=200, block=50)
     assert_close(jax.tree.leaves(trained[2].policy), alone, 5e-3)
+
+
+def test_engines_of_one_shape_share_their_programs():
+    traced = []
+
+    class Counted(TD3BC):
+        def update(self, *arguments):
+            traced.append(self)
+            return super().update(*arguments)
+
+    table, plan = make_table([Source(DATA, make_normaliser(DATA, False))]), np.zeros((1, 4, 8), int)
+    for seed, settings in enumerate(({}, {"alpha": 1.0, "beta": 0.5}, {"hidden": (4, 4)})):
+        before = len(traced)
+        Engine([Counted(3, 2, **{**SMALL, **settings})], [seed], table, 8).run(plan, plan == 0)
+        assert (len(traced) > before) == (seed != 1)  # numbers do not matter, sizes do
 
 
 def test_uncertainty_comes_back_and_changes_the_ranks():

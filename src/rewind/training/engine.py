@@ -62,14 +62,12 @@ class Engine:
         on_cpu = current_device().platform == "cpu"
         if unroll is None:
             unroll = 1 if on_cpu else 4 if fused else 2
-        programs = _programs(
-            type(self.agent), batch_size, tuple(asked.tolist()), alone=self.runs == 1,
-            on_cpu=on_cpu, fused=fused, unroll=unroll,
-        )  # fmt: skip
-        self.state = programs.init(self.agents, keys)
+        init, self._block, self._act = _programs(
+            type(self.agent), batch_size, tuple(asked.tolist()), self.runs == 1, on_cpu, fused, unroll
+        )
+        self.state = init(self.agents, keys)
         self.alive = jnp.ones(self.runs, bool)
         self.fused = fused
-        self._block, self._act = programs.block, programs.act
 
     def run(self, indices: NDArray[Any], fresh: NDArray[Any], rows: NDArray[Any] | None = None) -> Outcome:
         """Train all runs on their plans, (runs, steps, batch). Returns at once; the device works on.
@@ -95,26 +93,13 @@ class Engine:
         return self._act(self.agents if agents is None else agents, policies, observations)
 
 
-class Programs(NamedTuple):
-    init: Any
-    block: Any
-    act: Any
-
-
 @lru_cache(maxsize=16)
 def _programs(
-    kind: type[Agent[Any]],
-    batch_size: int,
-    asked: tuple[int, ...],
-    *,
-    alone: bool,
-    on_cpu: bool,
-    fused: bool,
-    unroll: int,
-) -> Programs:
-    """What engines compile. Those of one shape share it, so that the second does not compile it again.
+    kind: type[Agent[Any]], batch_size: int, asked: tuple[int, ...], alone: bool, on_cpu: bool, fused: bool, unroll: int
+) -> tuple[Any, Any, Any]:
+    """What engines compile: to begin, to train a block, to act. Those of one shape share it.
 
-    fused: a program knows at its first call only whether networks are kernels; so each has its own
+    fused: not used here, but `Engine.run` compiles other programs with it
     """
     config: Any = jax.config
     quickly = on_cpu and not config.read("jax_disable_most_optimizations")
@@ -122,9 +107,8 @@ def _programs(
     block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll, measure_all=on_cpu)
     # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
     mapped = _alone(block) if alone else jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0, 0))
-    return Programs(
-        init, jax.jit(_uncertainty_of(np.array(asked, int), mapped), donate_argnums=1), jax.jit(jax.vmap(kind.act))
-    )
+    train = jax.jit(_uncertainty_of(np.array(asked, int), mapped), donate_argnums=1)
+    return init, train, jax.jit(jax.vmap(kind.act))
 
 
 def seed_key(seed: int) -> jax.Array:
