@@ -1,5 +1,6 @@
 """Tables as text for a terminal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -29,6 +30,11 @@ def text(value: Any) -> str:
 def number(value: float) -> str:
     """A number with four significant digits, and all digits before the point: 0.04567, 12.35, 14,720."""
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Names in one line; of many, the first and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _is_number(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -33,8 +34,14 @@ def arrays(tree):
     return [jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x for x in leaves]
 
 
+@cache
+def compiled_update(kind):
+    """One for all tests: agents of one kind and size share a program."""
+    return jax.jit(kind.update)
+
+
 def update_of(agent):
-    return jax.jit(type(agent).update)
+    return compiled_update(type(agent))
 
 
 @pytest.mark.parametrize(
@@ -136,12 +143,12 @@ def test_actions_are_deterministic_and_within_max_action(name):
 def test_an_update_learns_from_exactly_period_batches(name):
     agent = make(name)
     state, batch = start(agent), batch_of(agent)
-    _, metrics, uncertainty = agent.update(state, batch)
+    _, metrics, uncertainty = update_of(agent)(agent, state, batch)
     assert uncertainty.shape == (agent.period, ROWS)
     assert all(metric.shape == () for metric in metrics.values())
     longer = jax.tree.map(lambda x: np.concatenate([x, x]), batch)
     with pytest.raises(UsageError, match=f"takes {agent.period} batch"):
-        agent.update(state, longer)
+        update_of(agent)(agent, state, longer)
 
 
 @everyone
@@ -181,7 +188,8 @@ def test_flat_critics_have_no_diversity_and_no_nan():
     agent = make("edac")
     state = start(agent)
     flat = jax.tree.map(jnp.zeros_like, state.critics.params)
-    state, metrics, _ = agent.update(state._replace(critics=state.critics._replace(params=flat)), batch_of(agent))
+    state = state._replace(critics=state.critics._replace(params=flat))
+    state, metrics, _ = update_of(agent)(agent, state, batch_of(agent))
     assert metrics["diversity"] == 0
     assert all(jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(state.critics))
 
@@ -191,7 +199,7 @@ def test_critics_that_agree_have_the_largest_diversity_loss_and_no_uncertainty()
     state = start(agent)
     same = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[:1], leaf.shape), state.critics.params)
     state = state._replace(critics=state.critics._replace(params=same))
-    _, metrics, uncertainty = agent.update(state, batch_of(agent))
+    _, metrics, uncertainty = update_of(agent)(agent, state, batch_of(agent))
     np.testing.assert_allclose(metrics["diversity"], agent.ensemble, rtol=1e-5)
     np.testing.assert_allclose(uncertainty, 0, atol=1e-6)
 

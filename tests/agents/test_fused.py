@@ -54,7 +54,7 @@ def test_outputs_and_gradients_are_those_of_the_plain_network(sizes: list[int], 
     with fused_networks(True):
         assert_close(mlp(x), network(sizes, ensemble)[0](x), 1e-5)
     for wanted in (0, 1, (0, 1)):  # of the parameters, of the inputs, of both
-        found, expected = (jax.grad(loss_of(each), wanted)(mlp, x) for each in (True, False))
+        found, expected = (jax.jit(jax.grad(loss_of(each), wanted))(mlp, x) for each in (True, False))
         assert_close(found, expected, 1e-5)
 
 
@@ -62,7 +62,7 @@ def test_outputs_and_gradients_are_those_of_the_plain_network(sizes: list[int], 
 def test_runs_together_have_gradients_of_their_own() -> None:
     mlps = jax.vmap(lambda key: MLP(key, [14, 64, 64, 1], ensemble=2))(jax.random.split(jax.random.PRNGKey(0), 3))
     x = jax.random.normal(jax.random.PRNGKey(1), (3, 128, 14))
-    found, expected = (jax.vmap(jax.grad(loss_of(each)))(mlps, x) for each in (True, False))
+    found, expected = (jax.jit(jax.vmap(jax.grad(loss_of(each))))(mlps, x) for each in (True, False))
     assert_close(found, expected, 1e-5)
 
 

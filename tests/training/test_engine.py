@@ -1,6 +1,7 @@
 """Laws of the engine: many runs together are the runs alone."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ pytest.importorskip("equinox")
 from rewind import DataError, TrajectoryReplay, UsageError
 from rewind.agents import TD3BC, ReBRAC
 from rewind.training import Options, Run, Sampler, View, make_runs, train
-from rewind.training.engine import seed_key
+from rewind.training.engine import Engine, seed_key
 from rewind.training.group import Group, action_units, groups_of
 from rewind.training.policies import to_policy
 from rewind.training.spec import possible_q
@@ -50,16 +51,17 @@ def test_the_table_holds_what_the_memory_would_hand_out():
     table = make_table([Source(DATA, normaliser)])
     memory = TrajectoryReplay(seed=0)
     memory.load_offline_dataset(DATA)
+    plain, windowed = (jax.jit(partial(table.batch, agent=TD3BC(3, 2, **more))) for more in ({}, {"window": 4}))
     for _ in range(20):
         plan = memory.plan(1, 8)
         batch, chunks = memory.gather(plan, 0), memory.gather(plan, 0, 4)
-        found = table.batch(batch.indices, batch.fresh, TD3BC(3, 2))
+        found = plain(batch.indices, batch.fresh)
         assert np.allclose(found.observations, normaliser(batch.observations), atol=1e-6)
         alive = ~batch.terminals
         assert np.allclose(found.next_observations[alive], normaliser(batch.next_observations)[alive], atol=1e-6)
         assert np.allclose(found.actions, batch.actions) and np.allclose(found.rewards, batch.rewards)
         assert np.array_equal(found.terminals, batch.terminals) and found.window is None
-        window = table.batch(batch.indices, batch.fresh, TD3BC(3, 2, window=4)).window
+        window = windowed(batch.indices, batch.fresh).window
         for name, expected in (("rewards", chunks.rewards), ("tails", chunks.tails), ("terminals", chunks.terminals)):
             assert np.array_equal(getattr(window, name)[chunks.valid], expected[chunks.valid])
         successors = normaliser(chunks.next_observations)
@@ -176,6 +178,21 @@ def test_a_run_that_explodes_is_masked_and_reported_and_the_others_go_on(capsys)
     assert "run 1 (sick) is no longer finite" in capsys.readouterr().err
     (alone,) = final_policies([runs[1]], steps=200, block=50)
     assert_close(jax.tree.leaves(trained[2].policy), alone, 5e-3)
+
+
+def test_engines_of_one_shape_share_their_programs():
+    traced = []
+
+    class Counted(TD3BC):
+        def update(self, *arguments):
+            traced.append(self)
+            return super().update(*arguments)
+
+    table, plan = make_table([Source(DATA, make_normaliser(DATA, False))]), np.zeros((1, 4, 8), int)
+    for seed, settings in enumerate(({}, {"alpha": 1.0, "beta": 0.5}, {"hidden": (4, 4)})):
+        before = len(traced)
+        Engine([Counted(3, 2, **{**SMALL, **settings})], [seed], table, 8).run(plan, plan == 0)
+        assert (len(traced) > before) == (seed != 1)  # numbers do not matter, sizes do
 
 
 def test_uncertainty_comes_back_and_changes_the_ranks():

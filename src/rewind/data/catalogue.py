@@ -78,6 +78,7 @@ def entry(name: str) -> Entry:
     return catalogue()[name]
 
 
+@cache
 def known_entry(name: str | None) -> Entry | None:
     """What is known of a data set: a catalogued one's entry, or that of the D4RL set a rebuilt one is named after.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rewind.errors import DataError, UsageError, unknown_name
 from rewind.files import check_file, whole_file
+from rewind.table import listed
 
 # Usual names, in lower case; the first that a table has is taken.
 GUESSES = {
@@ -133,7 +134,7 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
             guesses[role] = guess
             result = _with(result, role, guess)
     if lacks := [*_absent(wanted, names), *_unnamed(wanted, result)]:
-        raise DataError(f"{'; '.join(lacks)}; the table has: {_listed(names)}")
+        raise DataError(f"{'; '.join(lacks)}; the table has: {listed(names, 40) or 'none'}")
     if wrong := repeated & set(result.used()):
         raise DataError(f"several columns are named {', '.join(sorted(wrong))}: give each its own name")
     if both := set(result.observations or ()) & {*(result.actions or ()), result.reward or ""}:
@@ -191,7 +192,3 @@ def _guess(role: str, names: Iterable[str], used: Sequence[str]) -> Any:
         found = [name for name in found if not NOT_ACTIONS.search(name.lower())]
     exact = [name for name in found if not re.search(r"[_.\[\d]", name.removeprefix("next_").removeprefix("new_"))]
     return tuple(exact[:1] or found)
-
-
-def _listed(names: Sequence[str], most: int = 40) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "none"

@@ -1,5 +1,6 @@
 """What runs are evaluated by while they are trained: episodes in a simulator, or the data where there is none."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -56,6 +57,8 @@ class Scorer:
     def __init__(self, environment: str | Sequence[str], episodes: int, seed: int = 0) -> None:
         self.environment, self.episodes, self.seed = environment, episodes, seed
         self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
+        # Evaluations that an earlier training has left are played by a thread, those in between by the training's own.
+        self._one_at_a_time = threading.Lock()
         # For portable requests, as long as it can be used.
         self._process: Process | None = Process("rewind.evaluation.player")
 
@@ -136,9 +139,10 @@ class Scorer:
 
     def _play(self, environment: str, act: Act, seeds: list[int], stop: Callable[[], bool]) -> Figures:
         key = (environment, len(seeds))
-        if key not in self._evaluators:
-            self._evaluators[key] = Evaluator(*key, self.episodes)
-        return summary(self._evaluators[key], act, seeds, stop)
+        with self._one_at_a_time:
+            if key not in self._evaluators:
+                self._evaluators[key] = Evaluator(*key, self.episodes)
+            return summary(self._evaluators[key], act, seeds, stop)
 
 
 def acting(group: Group, rows: Rows | None = None) -> Act:

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -59,19 +59,15 @@ class Engine:
         self.firsts = jnp.asarray(firsts or [0] * self.runs, jnp.int32)
         self.agents = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
         keys = jnp.stack([seed_key(seed) for seed in seeds])
-        kind = type(self.agent)
         on_cpu = current_device().platform == "cpu"
-        compiled = partial(jax.jit, compiler_options=QUICKLY if on_cpu else None)
-        self.state = compiled(jax.vmap(partial(kind.init, batch_size=batch_size)))(self.agents, keys)
-        self.alive = jnp.ones(self.runs, bool)
-        self.fused = fused
         if unroll is None:
             unroll = 1 if on_cpu else 4 if fused else 2
-        block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll, measure_all=on_cpu)
-        # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
-        mapped = jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0, 0)) if self.runs > 1 else _alone(block)
-        self._block = jax.jit(_uncertainty_of(asked, mapped), donate_argnums=1)
-        self._act = jax.jit(jax.vmap(kind.act))
+        init, self._block, self._act = _programs(
+            type(self.agent), batch_size, tuple(asked.tolist()), self.runs == 1, on_cpu, fused, unroll
+        )
+        self.state = init(self.agents, keys)
+        self.alive = jnp.ones(self.runs, bool)
+        self.fused = fused
 
     def run(self, indices: NDArray[Any], fresh: NDArray[Any], rows: NDArray[Any] | None = None) -> Outcome:
         """Train all runs on their plans, (runs, steps, batch). Returns at once; the device works on.
@@ -95,6 +91,24 @@ class Engine:
         agents: of these policies, where they are not those of all runs
         """
         return self._act(self.agents if agents is None else agents, policies, observations)
+
+
+@lru_cache(maxsize=16)
+def _programs(
+    kind: type[Agent[Any]], batch_size: int, asked: tuple[int, ...], alone: bool, on_cpu: bool, fused: bool, unroll: int
+) -> tuple[Any, Any, Any]:
+    """What engines compile: to begin, to train a block, to act. Those of one shape share it.
+
+    fused: not used here, but `Engine.run` compiles other programs with it
+    """
+    config: Any = jax.config
+    quickly = on_cpu and not config.read("jax_disable_most_optimizations")
+    init = jax.jit(jax.vmap(partial(kind.init, batch_size=batch_size)), compiler_options=QUICKLY if quickly else None)
+    block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll, measure_all=on_cpu)
+    # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
+    mapped = _alone(block) if alone else jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0, 0))
+    train = jax.jit(_uncertainty_of(np.array(asked, int), mapped), donate_argnums=1)
+    return init, train, jax.jit(jax.vmap(kind.act))
 
 
 def seed_key(seed: int) -> jax.Array:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rewind.run_spec import RunSpec
-from rewind.table import table
+from rewind.table import listed, table
 from rewind_lab.paper.costs import CostEstimate, cost_done, datasets_of, pack
 from rewind_lab.paper.coverage import coverage, coverage_text, full_grid
 from rewind_lab.paper.definitions import Definitions, in_order
@@ -116,12 +116,8 @@ def plan_text(groups: Sequence[Sequence[RunSpec]], estimate: CostEstimate) -> st
             "algorithm": group[0].algorithm,
             "runs": len(group),
             "minutes": f"{estimate.seconds(group[0], len(group)) / 60:.1f}",
-            "samplers": _shortened(list(dict.fromkeys(spec.sampler for spec in group))),
+            "samplers": listed(list(dict.fromkeys(spec.sampler for spec in group)), 4),
         }
         for group in groups
     ]
     return table(rows) if rows else "nothing is left"
-
-
-def _shortened(names: Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
