@@ -18,7 +18,8 @@ def made(tables=TABLES, keep=lambda spec: True):
 
     def effect(spec):
         task = int(spec.dataset.rpartition("-task")[2][0])
-        return task + 40 * (spec.algorithm == "rebrac") - 30 * (spec.sampler != "baseline" or bool(spec.settings))
+        other = spec.sampler != "baseline" or "alpha" in dict(spec.settings)
+        return task + 40 * (spec.algorithm == "rebrac") - 30 * other
 
     return synthetic.rows(effect, tables, noise=0.0, definitions=EVIDENCE, datasets=["ogbench"], keep=keep)
 

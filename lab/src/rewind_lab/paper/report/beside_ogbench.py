@@ -1,11 +1,11 @@
 """Scores on OGBench's single tasks beside published ones: a section of the page of scores."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rewind.arrays import Array
 from rewind.data.ogbench import REBUILT
-from rewind.report.methods import ALGORITHMS
+from rewind.report.methods import ALGORITHMS, Method
 from rewind.run_spec import RunSpec
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.published import OGBenchMeans, ogbench_means
@@ -14,12 +14,13 @@ from rewind_lab.paper.report.results import PaperResults
 
 FAR = 6.0  # points between means over the tasks
 TASKS = range(1, 6)
+Methods = Mapping[tuple[str, str], Method]  # by data set and agent
 HEAD = """
 ## OGBench
 
 Transitions drawn uniformly, by the same protocol: success in percent on each of the five tasks, mean over seeds; then
 the mean of the tasks with its 95% interval over seeds. BC, TD3+BC and IQL have networks of 2 x 256 here, ReBRAC has
-4 x 512 with layer norm. Published: {published}
+3 x 256 with layer norm. Published: {published}
 "apart": ours less the published mean; far, if it is more than {far:g} points.
 
 | set | agent | task 1 | task 2 | task 3 | task 4 | task 5 | mean of five | seeds | published | apart |
@@ -32,8 +33,9 @@ def beside_ogbench(results: PaperResults, tables: Sequence[str], definitions: Pa
     means = ogbench_means()
     wanted = in_order(load_definitions(definitions).wanted(RunChoice(list(tables), "rewind")))
     pairs = {(_set_of(spec), spec.algorithm) for spec in wanted}
-    order = list(ALGORITHMS)
-    lines = [_line(results, *pair, means) for pair in sorted(pairs, key=lambda one: (one[0], order.index(one[1])))]
+    order, methods = list(ALGORITHMS), _methods(results, wanted)
+    ordered = sorted(pairs, key=lambda one: (one[0], order.index(one[1])))
+    lines = [_line(results, methods, *pair, means) for pair in ordered]
     return HEAD.format(published=_source(means), far=FAR) + "\n".join(lines) + "\n"
 
 
@@ -42,14 +44,20 @@ def _set_of(spec: RunSpec) -> str:
     return spec.dataset.removeprefix(REBUILT).rpartition("-task")[0]
 
 
+def _methods(results: PaperResults, wanted: Sequence[RunSpec]) -> Methods:
+    """What the wanted runs are runs of: settings of an agent's own are part of it."""
+    ids = {spec.run for spec in wanted}
+    return {(run.dataset, run.algorithm): run.method for run in results.runs if run.row["run"] in ids}
+
+
 def _source(means: OGBenchMeans) -> str:
     check = "" if means.checked else ", as noted from memory: look them up before you quote them"
     return f"means over the five tasks of {means.source}, with networks of 4 x 512{check}."
 
 
-def _line(results: PaperResults, name: str, agent: str, means: OGBenchMeans) -> str:
+def _line(results: PaperResults, methods: Methods, name: str, agent: str, means: OGBenchMeans) -> str:
     tasks = [f"{REBUILT}{name}-task{number}-v0" for number in TASKS]
-    scores = {task: results.scores(task, agent, "baseline") for task in tasks}
+    scores = {task: results.scores(task, agent, methods.get((task, agent), "baseline")) for task in tasks}
     counts = [len(runs) for runs in scores.values()]
     seeds = " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
     ours, apart = _mean(results, agent, scores, theirs := means.of(name, agent))
