@@ -84,9 +84,9 @@ def test_the_page_says_first_whether_the_setting_passed_and_the_advice_says_so_t
         verdict.startswith("The recommended setting fails.") and [line.total for line in numbers.lines].count(True) == 2
     )
     assert numbers.lines[-1].head == "dense, 4 sets" and numbers.lines[-1].cells[0].text.startswith("−3.0")
-    assert "FAILED" in sentences([], None, lost)[-1] and "passed" in sentences([], None, won)[-1]
+    assert "FAILED" in sentences([], lost)[-1] and "passed" in sentences([], won)[-1]
     few = scored(lambda spec: 0, keep=lambda spec: spec.sampler == "baseline")
-    assert "not run yet" in sentences([], None, few)[-1] and recommendation(few)[0].startswith("Not run yet")
+    assert "not run yet" in sentences([], few)[-1] and recommendation(few)[0].startswith("Not run yet")
 
 
 def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):

@@ -13,7 +13,7 @@ LANES = Path(__file__).parents[2] / "tools" / "lanes.py"
 
 
 def test_each_command_has_its_own_output_and_end(tmp_path):
-    words = {"one": ["data", "list"], "two": ["data", "lits"]}
+    words = {"one": ["data", "list"], "two": ["data", "lisst"]}
     process = subprocess.Popen([sys.executable, LANES, tmp_path])
     deadline = time.monotonic() + 90
     try:

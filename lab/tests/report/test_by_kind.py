@@ -117,5 +117,6 @@ def test_the_figures_and_the_choice_give_a_difference_the_same_interval():
     assert (bar.ours, bar.low, bar.high) == pytest.approx(tuple(gain.difference))
     assert f"{bar.ours:+.1f} [{bar.low:+.1f}, {bar.high:+.1f}] (1)" in told
     pair = [found.scores(maze, "td3_bc", name) for name in ("tr", "baseline")]
+    assert gain.p == pytest.approx(found.difference("td3_bc", {maze: tuple(pair)}).p())
     alone = combined(Term(sign, runs) for sign, runs in zip((1, -1), pair, strict=True)).estimate
     assert tuple(alone) != pytest.approx(tuple(gain.difference))  # or nothing would have been borrowed
