@@ -5,18 +5,21 @@
 #   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
-# STAGES is a file (lab/tools/stages: the next ones; then stages_adroit, which needs wheels-gpu/adroit.tar.xz too; then
-# stages_antmaze): the first line names the data sets to be built, in this order; each other line is a stage, the options of
-# one `rewind paper run` that trains one group (--groups 1) of a million steps, or another command of `rewind` (bench ...).
+# STAGES is a file (lab/tools/stages: the next ones; stages_unfused, one at a time, since beside fused kernels others starve;
+# stages_later, _antmaze, and _adroit, which needs wheels-gpu/adroit.tar.xz too): the first line names the data sets to be
+# built, in this order; each other line is a stage, the options of one `rewind paper run` that trains one group (--groups 1)
+# of a million steps, or another command of `rewind` (bench ...).
+# A machine that is given back when it waits takes everything along: let one call follow the other at once.
 # LANES stages (default: 1) train at a time: small groups leave most of the GPU idle. NVIDIA's MPS lets several processes share
-# it; without MPS they are threads of one process (lanes.py). A stage begins when its data is built and a lane is free, which
-# it is when nine tenths of a stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a
-# folder of results of its own, knows nothing of what other stages train, and has the time that is left.
+# it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
+# stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
+# knows nothing of what other stages train, and has the time that is left.
 # Expects the archives of lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
 export REWIND_DATA=$scratch/data JAX_COMPILATION_CACHE_DIR=$scratch/compiled
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # products of small matrices on all cores took them from everybody else
 export PATH=$PATH:/usr/local/nvidia/bin
 results=${RESULTS:-lab/results/evidence} # what has been trained before
 nearly=900000 # steps of a stage after which its lane is free
@@ -37,18 +40,16 @@ at_work() { [ ! -e "$scratch/ended" ] && kill -0 "$(cat "$scratch/pid")" 2> /dev
 build() { # NAMES...: each one that is there is noted
   local name
   for name in "$@"; do
-    nice python3 -m rewind_lab data build "$name" || true # whoever needs it says what is wrong
+    nice -n 5 python3 -m rewind_lab data build "$name" || true # whoever needs it says what is wrong
     echo "$name" >> "$scratch/have"
   done
 }
 
-sharing() { # how stages share the GPU
-  if [ "${LANES:-1}" -eq 1 ]; then
-    echo "nothing"
-  elif command -v nvidia-cuda-mps-control > /dev/null && nvidia-cuda-mps-control -d > /dev/null 2>&1; then
-    echo "processes"
+lanes() { # how many stages may train at a time
+  if [ "${LANES:-1}" -gt 1 ] && command -v nvidia-cuda-mps-control > /dev/null && nvidia-cuda-mps-control -d > /dev/null 2>&1; then
+    echo "$LANES"
   else
-    echo "threads"
+    echo 1
   fi
 }
 
@@ -62,7 +63,7 @@ begin() { # SECONDS STAGES
   read -r -a names < "$2"
   touch "$scratch/have"
   setsid "$0" build "${names[@]}" > "$scratch/built" 2>&1 < /dev/null &
-  setsid "$0" stages "$ends" "$2" "$(sharing)" > "$scratch/log" 2>&1 < /dev/null &
+  setsid "$0" stages "$ends" "$2" "$(lanes)" > "$scratch/log" 2>&1 < /dev/null &
   echo $! > "$scratch/pid"
 }
 
@@ -81,37 +82,27 @@ busy() { # how many stages are at work and not nearly trained
   echo $count
 }
 
-start_stage() { # SHARING FOLDER LEFT OPTIONS...
-  local sharing=$1 folder=$2 left=$3
-  shift 3
+start_stage() { # FOLDER LEFT OPTIONS...
+  local folder=$1 left=$2
+  shift 2
   mkdir -p "$folder"
   if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
   case $1 in
     --*) set -- paper run --out "$folder" --budget "${left}s" --jsonl "$folder/rows.jsonl" "$@" ;;
-    *) sharing=processes && set -- "${@//FOLDER/$folder}" ;; # it may keep Python busy
+    *) renice -n 5 -p $BASHPID > /dev/null && set -- "${@//FOLDER/$folder}" ;; # nobody waits for it
   esac
-  if [ "$sharing" = threads ]; then
-    ln -s "$folder.log" "$folder/log"
-    printf '%s\n' "$@" > "$folder.words" && mv "$folder.words" "$folder.stage"
-    while [ ! -e "$folder.over" ]; do sleep 1; done
-  else
-    exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null
-  fi
+  exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null
 }
 
-run_stages() { # ENDS STAGES SHARING: what `begin` leaves in the background
-  local ends=$1 number=0 options=() left threads=
+run_stages() { # ENDS STAGES LANES: what `begin` leaves in the background
+  local ends=$1 number=0 options=() left
   declare -A pids=()
-  trap 'touch "$scratch/ended"; kill $threads' EXIT
-  echo "${LANES:-1} at a time, sharing: $3"
-  if [ "$3" = threads ]; then
-    python3 "$(dirname "$0")/lanes.py" "$scratch" > "$scratch/threads" 2>&1 < /dev/null &
-    threads=$!
-  fi
+  trap 'touch "$scratch/ended"' EXIT
+  echo "$3 at a time"
   while read -r -a options || [ ${#options[@]} -gt 0 ]; do
     if [ ${#options[@]} -eq 0 ]; then continue; fi
     number=$((number + 1))
-    while [ "$(busy)" -ge "${LANES:-1}" ] || ! data_there "$2" "${options[@]}"; do
+    while [ "$(busy)" -ge "$3" ] || ! data_there "$2" "${options[@]}"; do
       sleep 1
       if [ "$(date +%s)" -ge "$ends" ]; then break; fi
     done
@@ -120,11 +111,11 @@ run_stages() { # ENDS STAGES SHARING: what `begin` leaves in the background
       echo "no time is left for stage $number"
       break
     fi
-    start_stage "$3" "$scratch/stage-$number" $left "${options[@]}" &
+    start_stage "$scratch/stage-$number" $left "${options[@]}" &
     pids[$number]=$!
     echo "stage $number began with $left s left"
   done < <(tail -n +2 "$2")
-  if [ ${#pids[@]} -gt 0 ]; then wait "${pids[@]}"; fi
+  wait
 }
 
 wait_for() { # SECONDS FOLDER
@@ -143,7 +134,7 @@ wait_for() { # SECONDS FOLDER
     tail -n "${LINES_OF_LOG:-12}" "$folder/log"
   done
   # shellcheck disable=SC2046  # names without spaces
-  (cd "$scratch" && tar czhf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json')) \
+  (cd "$scratch" && tar czf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json')) \
     > "$2/home.tar.gz" || true
   cat "$scratch/log"
   if at_work; then echo "still at work"; else echo "all stages have ended"; fi
@@ -152,11 +143,11 @@ wait_for() { # SECONDS FOLDER
 case ${1:-} in
   begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
   build) build "${@:2}" ;;
-  stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:?how they share the GPU}" ;;
+  stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:-1}" ;;
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,18s/^# \{0,1\}//p' "$0"
+    sed -n '2,20s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

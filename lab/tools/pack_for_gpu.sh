@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Pack what Rewind needs on a GPU machine that has Python 3.12, NumPy and JAX but no package index:
-#   lab/tools/pack_for_gpu.sh wheels-gpu/site.tar.xz      # here, about 60 MB with Numba and OGBench
+#   lab/tools/pack_for_gpu.sh wheels-gpu/site.tar.xz      # here, about 57 MB with Numba and OGBench
 #   lab/tools/pack_for_gpu.sh wheels-gpu/adroit.tar.xz gymnasium-robotics pettingzoo imageio packaging      # 12 MB, for Adroit
 #   mkdir site && tar xf wheels-gpu/site.tar.xz -C site && export PYTHONPATH=src:lab/src:site      # there
+# Where only 64 MiB travel, hide from the working tree what a training does not need, and show it again afterwards:
+#   git sparse-checkout set --no-cone /src/ '!/src/rewind/rebuilt/policies/*-replay-*' /lab/src/ /lab/tools/ /lab/results/evidence/
+#   git sparse-checkout disable
 set -euo pipefail
 out=$(realpath -m "${1:?the archive to write, such as wheels-gpu/site.tar.xz}")
 packages=(numba llvmlite mujoco==4.0.0 mujoco-core==4.0.0 gymnasium farama-notifications cloudpickle glfw pyopengl etils
@@ -19,9 +22,10 @@ find "$work/site" -type d -name tests -prune -exec rm -rf {} +
 find "$work"/site -path "$work/site/dm_control/*" -prune ! -name '*.py' \
   ! -name mjcf ! -name mujoco ! -name rl ! -name utils ! -name _render -exec rm -rf {} +
 rm -f "$work"/site/ogbench/manipspace/descriptions/*/*.png
+rm -rf "$work"/site/mujoco/{include,doc} "$work"/site/mujoco/*_test.py "$work"/site/lxml/{objectify*,isoschematron,includes}
 rm -rf "$work"/site/gymnasium_robotics/envs/assets/{kitchen_franka,stls}
 strip --strip-unneeded "$work/site/llvmlite/binding/libllvmlite.so" 2>/dev/null || true  # a third of the archive
 mkdir -p "$(dirname "$out")"
-tar cf - -C "$work/site" . | xz -T0 -6 > "$out.part"
+tar cf - -C "$work/site" . | xz -T0 -8 > "$out.part"
 mv "$out.part" "$out"
 du -h "$out"

@@ -60,7 +60,7 @@ def test_the_first_words_follow_from_the_numbers():
     level = told_of(null, **mazes)[1]
     assert level.startswith("**No clear difference to uniform sampling so far:** TR")
     worse = told_of(lambda spec: 0.0 if spec.sampler == "baseline" else -20.0, **mazes)
-    assert worse[1].startswith("**It has helped nowhere so far.**") and worse[2].startswith("- Clearly below: TR")
+    assert worse[1].startswith("**No gain is clear so far.**") and worse[2].startswith("- Clearly below: TR")
     mixed = {"tr": -20.0, "uqm_reward": 20.0}
     _, head, above, below, *_, advice = told_of(lambda spec: mixed.get(spec.sampler, 0.0), **mazes)
     assert head.startswith("**It depends on the method and the data.**")

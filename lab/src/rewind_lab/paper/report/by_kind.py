@@ -103,7 +103,7 @@ def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
     if not clear:
         return [f"**No clear difference to uniform sampling so far:** {_named(known)}."]
     both = "It depends on the method and the data."
-    head = both if more and less else "It helps on some data." if more else "It has helped nowhere so far."
+    head = both if more and less else "It helps on some data." if more else "No gain is clear so far."
     unclear = [gain for gain in known if gain not in clear]
     lines = {"Clearly above": more, "Clearly below": less, "No clear difference": unclear}
     told = [f"- {words}: {_named(gains, gains is not unclear)}" for words, gains in lines.items() if gains]
@@ -131,10 +131,11 @@ def _named(gains: Sequence[Gain], numbers: bool = True) -> str:
 
 def _claims(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict for finding in findings if finding.contrast is not None)
-    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack data"}
+    words = {"holds": "holds|hold", "fails": "does not hold|do not hold", "undecided": "is undecided|are undecided",
+             "open": "lacks data|lack data"}  # fmt: skip
     total = counts.total()
     told = ", ".join(
-        f"{'all' if counts[verdict] == total else counts[verdict]} {word}"
+        f"{'all' if counts[verdict] == total else counts[verdict]} {word.split('|')[counts[verdict] > 1]}"
         for verdict, word in words.items() if counts[verdict]
     )  # fmt: skip
     needed = f" (a claim needs {LEAST_SETS} sets)" if counts["open"] else ""
