@@ -9,6 +9,7 @@
 # stages_later, _antmaze, and _adroit, which needs wheels-gpu/adroit.tar.xz too): the first line names the data sets to be
 # built, in this order; each other line is a stage, the options of one `rewind paper run` that trains one group (--groups 1)
 # of a million steps, or another command of `rewind` (bench ...).
+# Runs by uncertainty go into stages of their own (--samplers): they are planned 100 steps at a time, and so is their group.
 # A machine that is given back when it waits takes everything along: let one call follow the other at once.
 # LANES stages (default: 1) train at a time: small groups leave most of the GPU idle. NVIDIA's MPS lets several processes share
 # it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
@@ -147,7 +148,7 @@ case ${1:-} in
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,20s/^# \{0,1\}//p' "$0"
+    sed -n '2,21s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
