@@ -17,7 +17,7 @@ from rewind_lab.paper.report.results import PaperResults
 def variants(page):
     """The lines of the page by set, agent and sampler."""
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| rewind/")]
-    return {(row[0], row[2], row[3]): row for row in rows}
+    return {(row[0], row[3], row[4]): row for row in rows}
 
 
 def test_ours_stand_beside_the_papers_and_what_is_missing_is_said(tmp_path):
@@ -29,12 +29,12 @@ def test_ours_stand_beside_the_papers_and_what_is_missing_is_said(tmp_path):
     page = beside(PaperResults(runs_of(only_td3_bc), "rewind"), behaviour_scores(tmp_path / "cards.json"))
     lines = variants(page)
     assert lines["rewind/hopper-medium-v0", "TD3+BC", "Baseline"] == [
-        "rewind/hopper-medium-v0", "44.3, 32.4", "TD3+BC", "Baseline",
+        "rewind/hopper-medium-v0", "44.3, 32.4", "56.9, -", "TD3+BC", "Baseline",
         "59.3", "60.5 ± 5.8", "**65.0 ± 0.0** (65 65)", "2", "+5.7",
     ]  # fmt: skip
     assert lines["rewind/hopper-medium-v0", "IQL", "Baseline"][-3:] == ["not run yet", "0", "-"]
     assert "Far from the original: 0 of 1 lines." in page
-    assert lines["rewind/antmaze-medium-play-v0", "TD3+BC", "Weighted, β 0.98"][5] == "71.1 ± 9.2"
+    assert lines["rewind/antmaze-medium-play-v0", "TD3+BC", "Weighted, β 0.98"][6] == "71.1 ± 9.2"
 
 
 def test_deviations_are_over_n_minus_1_as_everywhere_else():
@@ -43,7 +43,7 @@ def test_deviations_are_over_n_minus_1_as_everywhere_else():
     )
     results = PaperResults(runs_of([row for row in made if row["algorithm"] == "td3_bc"]), "rewind")
     one, other = sorted(run.score for run in results.runs)
-    told = variants(beside(results, {}))["rewind/hopper-medium-v0", "TD3+BC", "Baseline"][6]
+    told = variants(beside(results, {}))["rewind/hopper-medium-v0", "TD3+BC", "Baseline"][7]
     assert told.startswith(f"**{(one + other) / 2:.1f} ± {(other - one) / 2**0.5:.1f}**")
 
 
@@ -65,6 +65,8 @@ def test_cloning_scores_of_every_v1_set_are_means_over_seeds_with_all_the_data_a
     runs = [run for run in runs_of(made) if run.algorithm == "iql" and run.row["seed"] == 0]
     page = beside(PaperResults(runs, "rewind"), {}, "uniform", EVIDENCE, Path("lab/results/evidence"))
     assert variants(page)["rewind/antmaze-umaze-v1", "IQL", "Baseline"][-1] == "+442.5, far"
+    whole = beside(PaperResults(runs_of(made), "rewind"), {}, "uniform", EVIDENCE)
+    assert variants(whole)["rewind/hopper-medium-v1", "IQL", "Baseline"][2] == "56.9, 100.0"
     assert "from `lab/results/evidence`" in page
     short = [{**made[0], "run": "a trial", "algorithm": "bc", "settings": "{}", "steps": 5000, "score": 1e6}]
     scores = cloned_scores(runs_of(made + short))
