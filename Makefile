@@ -110,6 +110,7 @@ reproduction: $(STAMP)  ## the pages of the docs that are written from lab/resul
 	  --cost lab/results/bench/td3_bc_1.json lab/results/bench/td3_bc_128.json \
 	  --figure docs/images --into docs/reproduction.md docs/agents.md README.md docs/index.md
 	$(BIN)/rewind paper choice
+	$(BIN)/rewind bench ranking --sets rewind/cartpole-mixed-v0 --into docs/offline_evaluation.md
 	$(BIN)/rewind paper cloned && $(BIN)/rewind data cards --pages-only
 	$(BIN)/rewind paper beside
 	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --ogbench ogbench rebrac_cube --out docs/scores_v1.md \

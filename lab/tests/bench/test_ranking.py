@@ -5,7 +5,7 @@ import pytest
 
 from rewind.rebuilt.recipes import recipes
 from rewind_lab.bench.ranking import definition, starts_apart
-from rewind_lab.bench.ranking_figures import Judged, average_ranks, judge, summarise
+from rewind_lab.bench.ranking_figures import COLUMNS, Judged, average_ranks, judge, overview, summarise
 
 TRUTHS = {name: {"return": value, "value": value / 10} for name, value in (("a", 0.0), ("b", 50.0), ("c", 100.0))}
 
@@ -75,3 +75,13 @@ def test_there_are_eight_sets_or_more_and_forty_policies_of_each():
     fixed = definition()
     assert len(fixed["sets"]) >= 8
     assert {len(runs) * len(fixed["checkpoints"]) for runs in fixed["runs"].values()} == {40}
+
+
+def test_the_table_of_all_sets_has_regret_by_every_criterion_and_says_how_many_sets_are_there():
+    one = {**judged(fqe=[20, 5, 10], td_error=[1, 2, 3]), "set": "rewind/x-v0"}
+    one["criteria"] |= {name: one["criteria"]["td_error"] for name in COLUMNS if name not in one["criteria"]}
+    table = overview([one], 9)
+    assert table.caption.endswith("1 of 9 sets") and len(table.columns) == len(table.lines[0].cells) + 1
+    told = dict(zip(table.columns[1:], (cell.text for cell in table.lines[0].cells), strict=True))
+    assert table.lines[0].head == "x-v0" and (told["FQE"], told["TD error"]) == ("1.00", "1.00")
+    assert told["intervals that hold"] == "67%"

@@ -31,9 +31,18 @@ def write_document(document: Document, page: Path, markdown: Path | None = None,
             raise UsageError(f"{path} would be written twice; give --into another page than --out and --markdown")
         texts[path] = insert(document, _read(path))
     for path, text in texts.items():
-        with whole_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        print(f"wrote {path}")
+        _write(path, text)
+
+
+def write_into(document: Document, page: Path) -> None:
+    """Write the marked parts of one page anew."""
+    _write(page, insert(document, _read(page)))
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    print(f"wrote {path}")
 
 
 def _read(page: Path) -> str:

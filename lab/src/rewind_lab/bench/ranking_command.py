@@ -5,7 +5,9 @@ from pathlib import Path
 
 from rewind.errors import unknown_name
 from rewind.files import read_json, write_json
-from rewind_lab.bench.ranking_figures import summarise
+from rewind.report.document import Document, Section
+from rewind.report.output import write_into
+from rewind_lab.bench.ranking_figures import overview, summarise
 
 
 @dataclass
@@ -23,6 +25,8 @@ class BenchRanking:
     """Folder for the policies: a set that was stopped continues from them."""
     summary: Path | None = None
     """Also write the means over all sets in --out to this file: src/rewind/report/ranking.json is what pages show."""
+    into: Path | None = None
+    """Also write the table of all sets in --out into this page, between the marks of a report named ranking."""
 
     def run(self) -> None:
         from rewind_lab.bench.ranking import definition, measure, print_figures  # imports JAX
@@ -35,6 +39,10 @@ class BenchRanking:
             if not path.exists():
                 write_json(path, measure(name, self.work / name.replace("/", "-")))
             print_figures(read_json(path))
+        measured = [read_json(path) for path in sorted(self.out.glob("*.json"))]
         if self.summary is not None:
-            write_json(self.summary, summarise([read_json(path) for path in sorted(self.out.glob("*.json"))]))
+            write_json(self.summary, summarise(measured))
             print(f"wrote {self.summary}")
+        if self.into is not None:
+            document = Document("", "", (), [Section("ranking", "", [overview(measured, len(known))])])
+            write_into(document, self.into)

@@ -6,9 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.report.document import Cell, Line, Table
 
 BIGGEST, SMALLEST, NEAREST_ZERO = "biggest", "smallest", "nearest zero"
 MEANS = ("rank_correlation", "regret", "value_rank_correlation", "value_regret", "coverage")
+COLUMNS = {
+    "fqe": "FQE", "fqe_supported": "FQE, supported", "fqe_tr": "FQE, TR order", "fqe_tr_weighted": "TR order, β 0.75",
+    "td_error": "TD error", "value_bias": "Q − returns", "action_distance": "distance",
+}  # fmt: skip
 BEST = {"td_error": SMALLEST, "value_bias": NEAREST_ZERO, "action_distance": SMALLEST}
 
 
@@ -97,6 +102,22 @@ def summarise(measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "coverage": criteria.get("fqe", {}).get("coverage"),
         "criteria": criteria,
     }
+
+
+def overview(measured: Sequence[Mapping[str, Any]], wanted: int) -> Table:
+    """All sets, for a page of the docs: regrets, rank correlations and coverage, all in the discounted value."""
+    lines = []
+    for one in measured:
+        criteria = one["criteria"]
+        cells = [_told(criteria[name]["value_regret"]) for name in COLUMNS]
+        cells += [_told(criteria[name]["value_rank_correlation"]) for name in ("fqe", "value_bias")]
+        lines.append(Line(one["set"].removeprefix("rewind/"), [*cells, Cell(f"{criteria['fqe']['coverage']:.0%}")]))
+    columns = ("set", *COLUMNS.values(), "ρ of FQE", "ρ of Q − returns", "intervals that hold")
+    return Table(f"Regret of the first choice by each criterion, {len(measured)} of {wanted} sets", columns, lines)
+
+
+def _told(value: float | None) -> Cell:
+    return Cell("–" if value is None else f"{value:.2f}")
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
