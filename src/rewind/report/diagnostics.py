@@ -23,7 +23,7 @@ from rewind.targets import SLACK
 NO_SCORE = (
     "Nothing was played here: without a simulator there is no score, and none follows from these figures. They show "
     "where training went wrong: a critic that contradicts itself or the data, a policy far from all that was done in "
-    "the data. They rank policies by return only roughly: of two methods, the one with the better figures may earn less."
+    "the data. They rank policies by return only roughly: of two methods, the one with better figures may earn less."
 )
 READING = (
     "Where trajectories were held out, the figures look at those alone. "
