@@ -34,7 +34,7 @@ def _announce_first_compile() -> None:
                 event.unregister("numba:compile", self)
                 with suppress(UserWarning):  # where warnings are errors, compiling still works
                     warn(
-                        "Numba compiles Rewind's loops, which takes some seconds and is done once: "
+                        "Numba compiles Rewind's loops, each where it is first used, which takes some seconds: "
                         f"the result is kept in {dispatcher.stats.cache_path}"
                     )
 

@@ -1,5 +1,6 @@
 """Tables as text for a terminal."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,13 @@ def text(value: Any) -> str:
 def number(value: float) -> str:
     """A number with four significant digits, and all digits before the point: 0.04567, 12.35, 14,720."""
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def alike(values: Sequence[float]) -> list[str]:
+    """Numbers with the same digits after the point, four significant ones for the largest: -27.61, -55.43, 0.21."""
+    largest = max(map(abs, values))
+    digits = min(max(3 - math.floor(math.log10(largest)), 0), 8) if 0 < largest < math.inf else 0
+    return [f"{round(value, digits) + 0.0:,.{digits}f}" for value in values]  # not -0
 
 
 def listed(names: Sequence[str], most: int) -> str:

@@ -12,7 +12,7 @@ pytest.importorskip("optax")
 
 from rewind.evaluation.offline import LogView
 from rewind.evaluation.offline_record import concerns_of
-from rewind.evaluation.offline_table import best_supported
+from rewind.evaluation.offline_table import best_supported, offline_table
 from rewind.evaluation.support import Support
 
 
@@ -86,3 +86,19 @@ def test_a_policy_that_the_log_does_not_support_is_a_concern():
     (concern,) = concerns_of(figures, result, held_out)
     assert concern.startswith("12% of its actions are unlike what the log shows in similar states")
     assert concerns_of({**figures, "unsupported": 0.05, "supported": True}, result, held_out) == []
+
+
+def test_what_all_policies_share_is_said_once_and_intervals_have_equal_digits():
+    def policy(name, concerns):
+        return {"name": name, "estimate": [-27.611, -55.43, 0.2138], "against_log": [1.0, -2.0, 12345.6], "tied": True,
+                "distance": 0.5, "concerns": concerns, "supported": True}  # fmt: skip
+
+    log_itself = {"estimate": [0.0, 0.0, 0.0], "monte_carlo": [-0.001, None, None], "cut": 0}
+    record = {"policies": [policy("a", ["few", "far"]), policy("b", ["few"])], "log": log_itself}
+    record |= {"held_out": True, "discount": 0.99, "trajectories": 6}
+    lines = offline_table(record).splitlines()
+    assert lines[-2:] == ["all policies: few", "a: far"]
+    assert "-27.61 [-55.43, 0.21]  1 [-2, 12,346]" in lines[1] and "  0 [0, 0] " in lines[3]
+    assert "is -0.001." in lines[4]
+    alone = offline_table({**record, "policies": record["policies"][:1]}).splitlines()
+    assert alone[-2:] == ["a: few", "a: far"]

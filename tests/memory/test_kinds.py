@@ -167,3 +167,13 @@ def test_a_small_state_with_dicts_is_json():
     other = PrioritizedReplay(seed=1)
     other.load_state_dict(json.loads(json.dumps(memory.state_dict(data=True))))
     assert_batches(memory.sample(5), other.sample(5))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_and_a_plan_are_shown_in_one_line(kind):
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(data_of(kind))
+    assert repr(memory.plan(3, 4)) == "<Plan of 3 batches of 4, after 0>"
+    for shown in map(repr, (memory.sample(4), memory.sample_chunks(4, 2))):
+        assert shown.startswith("<Batch of 4: observations ") and "rewards (4," in shown
+        assert len(shown) < 500 and "\n" not in shown

@@ -218,3 +218,12 @@ def test_dict_observations_have_the_problems_of_their_parts_and_are_not_copied()
     width = 1002 + data.observations.shape[1]
     assert found["constant columns"].startswith(f"2 of {width} observation columns never change ({width - 1002}, ")
     assert "in 1 trajectories (3)" in found["nothing changes"] and "duplicates" not in found
+
+
+def test_small_logs_rewards_that_all_differ_and_rounding_are_readable():
+    log = flat_log([4, 6, 5] * 4, [True] * 12)
+    found = text(inspect(from_d4rl({**log, "rewards": np.arange(60.0)})))
+    assert " kB\n" in found and "all different, 98.3% are not 0\n" in found
+    assert "all 60 rewards are different, so rewards are dense" in found and "e-" not in found
+    found = text(inspect(from_d4rl({**log, "rewards": np.ones(60)})))
+    assert "the commonest, 1, is 100.0% of them, 100.0% are not 0, 1 different values" in found

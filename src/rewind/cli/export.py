@@ -33,7 +33,7 @@ class Export:
         policy = load_policy(self.policy, clip=self.clip)
         guarded = GuardedPolicy(policy, self.fallback, self.limit) if self.fallback else policy
         export_onnx(guarded, self.onnx)
-        low, high = (bound.tolist() for bound in policy.limits)
+        low, high = (" ".join(f"{value:.4g}" for value in bound) for bound in policy.limits)
         kind = "(rows,), int64" if policy.discrete else f"(rows, {policy.action_size}), float32, from {low} to {high}"
         print(f"wrote {self.onnx}: observations (rows, {policy.observation_size}) -> actions {kind}")
         if self.fallback:

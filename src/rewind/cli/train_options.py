@@ -62,8 +62,8 @@ class AgentOptions:
     """Recompute the weighted target over this many rows instead of carrying it along sweeps. Works with any sampler
     and costs this many bootstraps per row. With a beta of 0: the n-step return."""
     bounded: bool = False
-    """Clip the critics' targets to the returns that the rewards of the data allow. Use it if critics diverge (td3_bc,
-    iql)."""
+    """Clip the critics' targets to the returns that the rewards allow (td3_bc, iql). For critics that diverge; it can
+    lower scores."""
     set: tuple[str, ...] = ()
     """Hyper-parameters of the agent, as NAME=NUMBER, or NAME=NUMBER,NUMBER to try several: alpha=1,2.5
     critic_rate=3e-4."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from rewind.errors import DataError
 from rewind.files import read_json
-from rewind.table import number, table
+from rewind.table import alike, number, table
 
 OFFLINE = "offline.json"
 LOG = "the log's own policy"
@@ -35,8 +35,16 @@ def offline_table(record: Mapping[str, Any]) -> str:
         notes.append(f"the data cannot tell the first from {len(tied)} of the others: {', '.join(tied)}")
     if choice := best_supported(record):
         notes.append(choice)
-    notes += [f"{policy['name']}: {concern}" for policy in record["policies"] for concern in policy["concerns"]]
-    return "\n".join([table(lines), *notes])
+    return "\n".join([table(lines), *notes, *_concerns(record["policies"])])
+
+
+def _concerns(policies: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each concern of each policy; one line for what all policies share."""
+    shared = [one for one in policies[0]["concerns"] if all(one in policy["concerns"] for policy in policies[1:])]
+    if len(policies) == 1:
+        shared = []
+    own = [(policy["name"], one) for policy in policies for one in policy["concerns"] if one not in shared]
+    return [f"{name}: {concern}" for name, concern in [*(("all policies", one) for one in shared), *own]]
 
 
 def tied_with_best(record: Mapping[str, Any]) -> list[str]:
@@ -69,8 +77,11 @@ def told(estimate: Sequence[float | None]) -> str:
     """A value and its interval."""
     if not estimate or estimate[0] is None:
         return "-"
-    value, *bounds = (None if bound is None else number(bound) for bound in estimate)
-    return f"{value}" if None in bounds else f"{value} [{', '.join(map(str, bounds))}]"
+    known = [bound for bound in estimate if bound is not None]
+    if len(known) < len(estimate):
+        return number(known[0])
+    value, *bounds = alike(known)
+    return f"{value} [{', '.join(bounds)}]" if bounds else value
 
 
 def _line(rank: int | str, policy: Mapping[str, Any]) -> dict[str, Any]:

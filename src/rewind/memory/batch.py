@@ -40,6 +40,13 @@ class Batch:
     def __len__(self) -> int:
         return len(self.indices)
 
+    def __repr__(self) -> str:
+        """Shapes alone: the arrays of a batch of 256 rows fill many screens."""
+        parts = {name: getattr(self, name) for name in (*LEARNED_FROM, "indices", "trajectories", "timesteps", "valid")}
+        shapes = [f"{name} {each_part(_shape, part)}" for name, part in parts.items() if part is not None]
+        extras = [f"extras {each_part(_shape, self.extras)}"] if self.extras else []
+        return f"<Batch of {len(self):,}: {', '.join(shapes + extras)}>"
+
     def in_chunks(self, valid: Array) -> Batch:
         """The rows of a batch as chunks.
 
@@ -67,6 +74,10 @@ class Batch:
         return replace(self, **{name: each_part(convert, getattr(self, name)) for name in names}, host=self)
 
 
+def _shape(part: Any) -> tuple[int, ...]:
+    return tuple(part.shape)
+
+
 @dataclass(slots=True, eq=False)
 class Plan:
     """The rows of the next batches, in order."""
@@ -78,6 +89,9 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def __repr__(self) -> str:
+        return f"<Plan of {len(self):,} batches of {self.batch_size:,}, after {self.first_step:,}>"
 
     @property
     def batch_size(self) -> int:

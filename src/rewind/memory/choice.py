@@ -57,7 +57,11 @@ def choose(data: Trajectories, label: str | None = None, rule: str = "paper") ->
     """
     values, counts = np.unique(data.rewards, return_counts=True)
     share, value = float(counts.max() / counts.sum()), float(values[counts.argmax()]) + 0.0  # not -0
-    measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({len(values):,} different values)"
+    if 1 < len(values) == data.rows:
+        measured = f"all {data.rows:,} rewards are different"
+    else:
+        different = f"{len(values):,} different values"
+        measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({different})"
     if label is None:
         label = "sparse" if share >= SPARSE_SHARE else "dense"
         because = f"{measured}, so rewards are {label} (sparse from {SPARSE_SHARE:.0%})"

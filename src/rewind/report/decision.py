@@ -18,7 +18,7 @@ from rewind.evaluation.offline_table import (
 from rewind.files import file_digest
 from rewind.report.document import Block, Cell, Fold, Line, Section, Table
 from rewind.report.train_folder import Training
-from rewind.table import number
+from rewind.table import alike, number
 
 READING = (
     "Policies in the order of their estimates. An interval covers what another log of this size would change. It does "
@@ -115,7 +115,7 @@ def _line(rank: int, policy: Mapping[str, Any]) -> Line:
 
 
 def _cell(estimate: Sequence[float], more: str = "") -> Cell:
-    value, low, high = map(number, estimate)
+    value, low, high = alike(estimate)
     return Cell(value, f"[{low}, {high}]{more}")
 
 

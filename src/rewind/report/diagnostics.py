@@ -23,13 +23,13 @@ from rewind.targets import SLACK
 NO_SCORE = (
     "Nothing was played here: without a simulator there is no score, and none follows from these figures. They show "
     "where training went wrong: a critic that contradicts itself or the data, a policy far from all that was done in "
-    "the data. They cannot rank policies by return: of two methods, the one with the better figures may earn less."
+    "the data. They rank policies by return only roughly: of two methods, the one with better figures may earn less."
 )
 READING = (
     "Where trajectories were held out, the figures look at those alone. "
     "Mean over the runs at the end of training, with the 95% interval of that mean over seeds (Student's t; none "
     "for a single run). A run that broke counts as it last was "
-    f"sound. A critic diverged if its run broke, or if its Q exceeds the possible returns by {SLACK:.0%} "
+    f"sound. A critic diverged if its run broke, or if its Q is outside the possible returns by more than {SLACK:.0%} "
     "of their range. Rewards are as the agent sees them: Q and TD figures compare only between runs with the same "
     "rewards and discount. A dash: the agent has no critic (BC), or no trajectory of the data ends so that its return "
     "is known."

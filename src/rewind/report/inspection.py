@@ -179,15 +179,22 @@ def _facts(report: Inspection) -> list[str]:
         "ended": ", ".join(ends),
         "observations": report.observations,
         "actions": report.actions,
-        "memory": f"{report.megabytes:,.1f} MB",
-        "rewards": f"the commonest, {report.rewards.most_frequent:g}, is {report.rewards.its_share:.1%} of them, "
-        f"{report.rewards.nonzero_share:.1%} are not 0, {report.rewards.different:,} different values",
+        "memory": f"{report.megabytes:,.1f} MB" if report.megabytes >= 1 else f"{report.megabytes * 1e3:,.0f} kB",
+        "rewards": _rewards_told(report),
         **{key.replace("_", " "): _note(value) for key, value in report.notes.items()},
     }
     if report.inner_terminals:
         facts["inner terminals"] = f"{report.inner_terminals:,} rows before a trajectory's last"
     width = max(map(len, facts))
     return [f"{key:{width}}  {value}" for key, value in facts.items()]
+
+
+def _rewards_told(report: Inspection) -> str:
+    rewards, other = report.rewards, f"{report.rewards.nonzero_share:.1%} are not 0"
+    if 1 < rewards.different == report.rows:
+        return f"all different, {other}"
+    commonest = f"the commonest, {rewards.most_frequent:g}, is {rewards.its_share:.1%} of them"
+    return f"{commonest}, {other}, {rewards.different:,} different values"
 
 
 def _note(value: Any) -> str:
@@ -213,6 +220,7 @@ def _spread_rows(report: Inspection) -> list[dict[str, Any]]:
 
 
 def _row(name: str, spread: Spread, different: str = "", tie: str = "") -> dict[str, Any]:
-    numbers = [number(value) for value in asdict(spread).values()]
+    nothing = 1e-6 * max(abs(spread.smallest), abs(spread.largest))  # rounding, as of a mean that is 0
+    numbers = [number(value if abs(value) > nothing else 0.0) for value in asdict(spread).values()]
     heads = ("smallest", "25%", "median", "75%", "largest", "mean")
     return {"": name, **dict(zip(heads, numbers, strict=True)), "different": different, "largest tie": tie}
