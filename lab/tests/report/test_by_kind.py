@@ -41,6 +41,15 @@ def test_a_gain_is_the_mean_over_the_sets_that_can_show_one(results):
     assert gains["td3_bc", "ogbench", "TR"].difference is None
 
 
+def test_the_robot_is_named_where_all_sets_are_of_one():
+    def gain(*sets, kind="mujoco", limited=0):
+        return by_kind.Gain("td3_bc", kind, "TR", None, sets, limited, 0)
+
+    assert gain("rewind/hopper-medium-v1", "rewind/hopper-medium-replay-v1").counted == "2 hopper sets"
+    assert gain("rewind/hopper-medium-v1", "rewind/walker2d-medium-v1", limited=1).counted == "2 of 3 sets"
+    assert gain("rewind/antmaze-umaze-v1", kind="antmaze").counted == "1 set"
+
+
 def told_of(effect, **options):
     results = PaperResults(runs_of(rows(effect, **{**TABLES, **options})), "rewind")
     return evidence(results, judge(results, None))
@@ -49,7 +58,7 @@ def told_of(effect, **options):
 def test_the_sentences_say_how_much_has_run_and_where_a_method_scores_more(results):
     caption, _, above, *_, claims, advice = evidence(results, judge(results, None))
     assert " planned runs so far, on " in caption
-    assert above.startswith("- Clearly above: TR, β 0.75 with TD3+BC on AntMaze (+20")
+    assert above.startswith("- Clearly above: TR by `avg_reward` with TD3+BC on AntMaze (+23")  # the largest first
     assert " hold" in claims and advice.startswith("**What to do:**")
 
 

@@ -28,7 +28,7 @@ MOST_NAMED = 2  # differences in a sentence; the others are counted
 class Gain:
     """A method's mean difference to uniform sampling over data sets of a kind, in points.
 
-    used, limited: data sets with runs of both that can show a difference, and that cannot (floor or ceiling)
+    sets, limited: data sets with runs of both that can show a difference, and how many cannot (floor or ceiling)
     runs: of both methods on the used ones
     p: of the difference, two-sided, not corrected; 1 where there is none
     """
@@ -37,10 +37,23 @@ class Gain:
     kind: str
     method: str
     difference: Estimate | None
-    used: int
+    sets: tuple[str, ...]
     limited: int
     runs: int
     p: float = 1.0
+
+    @property
+    def used(self) -> int:
+        return len(self.sets)
+
+    @property
+    def counted(self) -> str:
+        """How many sets, of which robot if there is but one: "3 hopper sets"."""
+        robots = {name.partition("/")[2].partition("-")[0] for name in self.sets}
+        robot = f"{robots.pop()} " if self.kind == "mujoco" and len(robots) == 1 else ""
+        every = self.used + self.limited
+        of_all = f"{self.used} of {every}" if self.limited else str(self.used)
+        return f"{of_all} {robot}set{'' if every == 1 else 's'}"
 
 
 def gains_by_kind(results: PaperResults, methods: Mapping[str, Method] = METHODS) -> list[Gain]:
@@ -60,10 +73,10 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     used = {name: pair for name, pair in pairs.items() if not limit_of(results, name, agent)}
     limited = len(pairs) - len(used)
     if not used:
-        return Gain(agent, kind, label, None, 0, limited, 0)
+        return Gain(agent, kind, label, None, (), limited, 0)
     runs = sum(len(side) for pair in used.values() for side in pair)
     measured = results.difference(agent, used)
-    return Gain(agent, kind, label, measured.estimate, len(used), limited, runs, measured.p())
+    return Gain(agent, kind, label, measured.estimate, tuple(used), limited, runs, measured.p())
 
 
 def _as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:
@@ -105,8 +118,8 @@ def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
     both = "It depends on the method and the data."
     head = both if more and less else "It helps on some data." if more else "No gain is clear so far."
     unclear = [gain for gain in known if gain not in clear]
-    lines = {"Clearly above": more, "Clearly below": less, "No clear difference": unclear}
-    told = [f"- {words}: {_named(gains, gains is not unclear)}" for words, gains in lines.items() if gains]
+    lines = {"Clearly above": more, "Clearly below": less, f"Not clear among {len(known)} comparisons": unclear}
+    told = [f"- {words}: {_named(gains)}" for words, gains in lines.items() if gains]
     return [f"**{head}** Against uniform sampling:", *told]
 
 
@@ -116,15 +129,15 @@ def _value(gain: Gain) -> float:
 
 
 def _in_order(gains: Sequence[Gain]) -> list[Gain]:
-    """TR itself first, then the largest differences."""
-    return sorted(gains, key=lambda gain: (gain.method not in METHODS, -abs(_value(gain))))
+    """The largest differences first."""
+    return sorted(gains, key=lambda gain: -abs(_value(gain)))
 
 
-def _named(gains: Sequence[Gain], numbers: bool = True) -> str:
-    words = []
-    for gain in _in_order(gains)[:MOST_NAMED]:
-        shown = f" ({points(gain.difference)}, {gain.used} set{'' if gain.used == 1 else 's'})" if numbers else ""
-        words.append(f"{gain.method} with {ALGORITHMS[gain.agent]} on {KINDS[gain.kind]}{shown}")
+def _named(gains: Sequence[Gain]) -> str:
+    words = [
+        f"{gain.method} with {ALGORITHMS[gain.agent]} on {KINDS[gain.kind]} ({points(gain.difference)}, {gain.counted})"
+        for gain in _in_order(gains)[:MOST_NAMED]
+    ]
     rest = len(gains) - MOST_NAMED
     return "; ".join([*words, f"and {rest} more"] if rest > 0 else words)
 

@@ -67,6 +67,4 @@ def _row(axis: Any, gain: Gain, place: float, reach: float) -> None:
     axis.plot([max(-reach, min(reach, value))], [place], "o", color=colour, markersize=8)
     if low is not None and high is not None:
         axis.plot([max(-reach, low), min(reach, high)], [place, place], color=colour, linewidth=2.5)
-    sets = gain.used + gain.limited
-    counted = f"{gain.used}{f' of {sets}' if gain.limited else ''} set{'' if sets == 1 else 's'}"
-    axis.text(1.15 * reach, place, f"{points(gain.difference)}, {counted}", va="center", fontsize=NOTE)
+    axis.text(1.15 * reach, place, f"{points(gain.difference)}, {gain.counted}", va="center", fontsize=NOTE)

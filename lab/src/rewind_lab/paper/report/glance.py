@@ -121,7 +121,9 @@ def _sentence(finding: Finding) -> str:
         across = "" if others is None else f"; for other data sets of the kind {reach(others)}"
         return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{across}.{theirs}"
     limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
-    lack = f"{sets} of {len(contrast.wanted)} data sets have runs of both methods{limits}"
+    methods = len(finding.claim.ones) + len(finding.claim.others)
+    compared = "both methods" if methods == 2 else f"all {methods} methods"
+    lack = f"{sets} of {len(contrast.wanted)} data sets have runs of {compared}{limits}"
     return f"{head}: not enough data yet ({lack}).{theirs}"
 
 
