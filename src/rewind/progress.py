@@ -40,17 +40,19 @@ class _Lines:
     """
 
     def __init__(self, label: str, total: int, done: int, wanted: bool) -> None:
-        self.n = self._first = done
+        self.n = done
         self._label, self._total, self._wanted = label, total, wanted
-        self._begun = time.monotonic()
-        self._due = self._begun + SOON
+        self._due = time.monotonic() + SOON
+        self._since: tuple[int, float] | None = None  # where the rate is counted from: compilation comes before
 
     def update(self, steps: int) -> None:
         self.n += steps
         now = time.monotonic()
-        if self._wanted and now >= self._due and self.n > self._first:
+        if self._since is None:
+            self._since = (self.n, now)
+        elif self._wanted and now >= self._due and self.n > self._since[0]:
             self._due = now + LATER
-            rate = (self.n - self._first) / (now - self._begun)
+            rate = (self.n - self._since[0]) / (now - self._since[1])
             left = (self._total - self.n) / rate / 60
             done = f"{self.n:,} of {self._total:,} steps"
             self.write(f"{self._label}: {done}, {rate:,.0f} per second, {left:,.0f} min left")

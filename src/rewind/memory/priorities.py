@@ -20,13 +20,17 @@ from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
 
 
+ROUNDING = 1e-6  # of the largest return: what is smaller, a fit leaves by rounding, and ranks say nothing
+
+
 def advantage(data: Trajectories) -> Array:
     """Return minus a linear fit of it to the first observation: better than other trajectories that start there."""
     returns = data.returns.astype(np.float64)
     first = side_by_side(each_part(lambda part: part[data.starts], data.observations))
     inputs = np.column_stack([first, np.ones(len(data))]).astype(np.float64)
     fit = inputs @ np.linalg.lstsq(inputs, returns, rcond=None)[0]
-    return np.asarray((returns - fit).astype(np.float32), np.float64)
+    left = (returns - fit).astype(np.float32)
+    return np.where(np.abs(left) > ROUNDING * np.abs(returns).max(), left, 0.0).astype(np.float64)
 
 
 @dataclass(frozen=True)
