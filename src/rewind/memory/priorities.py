@@ -19,7 +19,6 @@ from rewind.memory.choice import RULES
 from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
 
-
 ROUNDING = 1e-6  # of the largest return: what is smaller, a fit leaves by rounding, and ranks say nothing
 
 
