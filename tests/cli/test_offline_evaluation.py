@@ -76,6 +76,9 @@ def test_the_ranking_is_of_held_out_trajectories_and_kept_in_a_file(folder, caps
             not any("unlike what the log shows" in concern for concern in policy["concerns"])
         )
     assert "10 held-out trajectories" in told and "only 10 trajectories" in told and "the log's own policy" in told
+    assert "(4 networks, 20 steps each)" in told and "in place of" not in told
+    main(["evaluate", str(folder / "run"), "--offline", "--steps", "10", "--members", "4", "--out", str(folder)])
+    assert "in place of a longer fit of 20 steps" in capsys.readouterr().out
 
 
 def test_what_cannot_be_evaluated_is_one_line(folder, tmp_path, capsys):

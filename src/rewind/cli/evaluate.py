@@ -52,12 +52,14 @@ class Evaluate:
             require(package, "train")
         from rewind.evaluation.fqe import FitSettings
         from rewind.evaluation.offline_record import write_offline
-        from rewind.evaluation.offline_table import OFFLINE, offline_table
+        from rewind.evaluation.offline_table import OFFLINE, offline_table, steps_of
 
         settings = FitSettings(
             self.steps, self.members, self.batch_size, self.hidden, order=self.order, beta=self.beta, seed=self.seed
         )
         folder = self.out or self.policies[0]
+        before = steps_of(folder)
         record = write_offline(folder, self.policies, None, self.dataset, self.discount, settings)
         print(offline_table(record))
-        print(f"wrote {folder / OFFLINE}")
+        replaced = f", in place of a longer fit of {before:,} steps: --out keeps both" if before > self.steps else ""
+        print(f"wrote {folder / OFFLINE}{replaced}")

@@ -24,6 +24,15 @@ def read_offline(folder: Path) -> dict[str, Any] | None:
     return record
 
 
+def steps_of(folder: Path) -> int:
+    """Updates of the fit that a folder holds; 0 where there is none, or none that can be read."""
+    try:
+        record = read_offline(folder)
+    except DataError:
+        return 0
+    return int((record or {}).get("settings", {}).get("steps", 0))
+
+
 def offline_table(record: Mapping[str, Any]) -> str:
     lines = [_line(rank, policy) for rank, policy in enumerate(record["policies"], 1)]
     own = {"name": LOG, "estimate": record["log"]["estimate"], "against_log": (), "distance": None}
@@ -65,11 +74,13 @@ def best_supported(record: Mapping[str, Any]) -> str:
 def how_measured(record: Mapping[str, Any]) -> str:
     where = "held-out trajectories" if record["held_out"] else "trajectories, which the policies were trained on"
     cut = record["log"]["cut"]
+    fit = record.get("settings")  # files of earlier versions do not have it
+    size = "" if fit is None else f" ({fit['members']} networks, {fit['steps']:,} steps each)"
     short = f" (a time-out ends the sum: {cut:,} of them are cut short by it)" if cut else ""
     return (
         f"Values are discounted sums of the log's rewards (discount {record['discount']:g}) from the first states of "
-        f"{record['trajectories']:,} {where}, by fitted Q evaluation, with 95% intervals. The mean discounted return "
-        f"of these trajectories is {told(record['log']['monte_carlo'])}{short}."
+        f"{record['trajectories']:,} {where}, by fitted Q evaluation{size}, with 95% intervals. "
+        f"The mean discounted return of these trajectories is {told(record['log']['monte_carlo'])}{short}."
     )
 
 
