@@ -33,10 +33,13 @@ class Support:
         logged = self._distances(log.logged)
         self.limit = 0.0 if log.discrete else float(np.quantile(logged, USUAL_SHARE))
         self.allowed = max(1 - USUAL_SHARE, float((logged > self.limit).mean()))
+        self._unsupported = {
+            name: float((self._distances(actions) > self.limit).mean()) for name, actions in log.chosen.items()
+        }
 
     def unsupported(self, name: str) -> float:
         """The share of a policy's actions that are."""
-        return float((self._distances(self._log.chosen[name]) > self.limit).mean())
+        return self._unsupported[name]
 
     def supports(self, name: str) -> bool:
         return self.unsupported(name) <= self.allowed
@@ -49,11 +52,11 @@ class Support:
 
 def _nearest(observations: Array, own: Array, states: Array, among: Array) -> Array:
     """(states, neighbours) positions in `among` of the nearest rows with another number in `own`."""
-    others = observations[among]
+    others, owners = observations[among], own[among]
     squares, count = np.square(others).sum(1), min(NEIGHBOURS, len(among))
     found = np.empty((len(states), count), np.int64)
     for at, row in enumerate(states):
         apart = squares - 2 * (others @ observations[row])
-        apart[own[among] == own[row]] = np.inf
+        apart[owners == own[row]] = np.inf
         found[at] = np.argpartition(apart, count - 1)[:count]
     return found

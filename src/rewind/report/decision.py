@@ -18,7 +18,7 @@ from rewind.evaluation.offline_table import (
 from rewind.files import file_digest
 from rewind.report.document import Block, Cell, Fold, Line, Section, Table
 from rewind.report.train_folder import Training
-from rewind.table import alike, number
+from rewind.table import alike, listed, number
 
 READING = (
     "Policies in the order of their estimates. An interval covers what another log of this size would change. It does "
@@ -95,8 +95,7 @@ def verdict(record: Mapping[str, Any]) -> str:
     )  # fmt: skip
     first = f"The highest estimate is that of {best['name']}: {told(best['estimate'])}."
     if tied:
-        names = ", ".join(tied[:5]) + (f" and {len(tied) - 5} more" if len(tied) > 5 else "")
-        first += f" The log cannot tell it from {names}: prefer the one with the least that could be wrong."
+        first += f" The log cannot tell it from {listed(tied, 5)}: prefer the one with the least that could be wrong."
     elif len(record["policies"]) > 1:
         first += " It is estimated above each of the others."
     return " ".join(filter(None, (first, against, best_supported(record))))

@@ -24,8 +24,6 @@ START = 30.0  # seconds: data onto the device, compilation, first environments
 # (lab/results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
 ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
 ON_GPU["rebrac"] = (124.0, 15.5)  # not measured: three layers and layer norm for two without, twice TD3+BC
-# Times as long for each run. Not measured: four layers of 512 for three of 256 have 5.7 times the products.
-WIDER = {("ogbench", "rebrac"): 4.0}
 FUSED = 0.6  # times as long with fused kernels (48 runs of TD3+BC, lab/results/paper)
 ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (lab/results/bench/td3_bc_cpu.json)
 
@@ -53,7 +51,7 @@ class CostEstimate:
         groups = [group for group in index.groups.values() if group.device.split()[0] == self.kind]
         known = [(group, group.training) for group in groups if group.training is not None]
         self._training = _ratios(
-            (group, training / self._guess_training(group.suite, group.algorithm, group.steps, group.runs))
+            (group, training / self._guess_training(group.algorithm, group.steps, group.runs))
             for group, training in known
             if (group.kernels == "fused") == fused
         )
@@ -63,7 +61,7 @@ class CostEstimate:
         """Of a group of so many runs like this one, from its start to its results."""
         key = (spec.suite, spec.algorithm)
         evaluations = len(evaluation_steps(spec.steps, max(1, spec.steps // self.points)))
-        training = self._guess_training(spec.suite, spec.algorithm, spec.steps, runs) * self._training(key)
+        training = self._guess_training(spec.algorithm, spec.steps, runs) * self._training(key)
         rest = self._guess_rest(spec.suite, evaluations, runs * spec.episodes, training) * self._rest(key)
         # The last evaluations follow the last update; on a CPU, they come before it.
         last = 0 if self.kind == "cpu" else min(evaluations, LAST)
@@ -91,9 +89,8 @@ class CostEstimate:
         fitting = [runs for runs in range(1, limit + 1) if self.seconds(spec, runs) <= seconds]
         return max(fitting, default=0)
 
-    def _guess_training(self, suite: str, algorithm: str, steps: int, runs: int) -> float:
+    def _guess_training(self, algorithm: str, steps: int, runs: int) -> float:
         fixed, each = ON_GPU[algorithm]
-        each *= WIDER.get((suite, algorithm), 1.0)
         if self.kind == "cpu":
             fixed, each = 0.0, each * ON_CPU
         elif self.fused:
