@@ -1,11 +1,11 @@
-"""Runs that fell are counted, with their Q where it was recorded; those that were never good are not."""
+"""Runs that collapsed are counted, with their Q where it was recorded; those that were never good are not."""
 
 import numpy as np
 import pytest
 
 from rewind.report import training_page
 from rewind.report.runs import Results, runs_of
-from rewind.report.stability import best, fell, stability
+from rewind.report.stability import best, collapsed, stability
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
 
@@ -38,9 +38,9 @@ def cells(table):
 def test_a_run_that_ends_below_half_of_its_best_fell(some):
     for row in some:
         if (row["dataset"], row["sampler"], row["beta"], row["seed"]) == (SETS[0], "tr", 1.0, 2):
-            row |= {"score": 1.0, **q(7.0)}  # never good, so that it did not fall; its critic diverged all the same
+            row |= {"score": 1.0, **q(7.0)}  # never good, so that it did not collapse; its critic diverged all the same
     runs = runs_of(some)
-    assert [(run.dataset, run.method.sampler, run.row["seed"]) for run in runs if fell(run)] == [
+    assert [(run.dataset, run.method.sampler, run.row["seed"]) for run in runs if collapsed(run)] == [
         (SETS[0], "baseline", 3)
     ]
     rule, counts, by_method, critics = stability(PaperResults(runs))
@@ -122,7 +122,7 @@ def test_runs_without_a_q_are_not_among_those_counted(some):
 def test_one_that_was_never_good_did_not_fall_by_noise(some):
     for row in some:
         row |= {"score": row["score"] / 10, **q(-60.0)}  # 3 points at best
-    assert not any(fell(run) for run in runs_of(some))
+    assert not any(collapsed(run) for run in runs_of(some))
     assert stability(PaperResults(runs_of(some)))[1:] == ["No run collapsed."]
 
 
@@ -142,7 +142,7 @@ def _sections(rows, compared):
 def test_one_lucky_evaluation_is_no_height_to_fall_from(some):
     for row in some:
         row["score"] = 100.0 if row["step"] == 500_000 else 40.0
-    assert not any(fell(run) for run in runs_of(some))
+    assert not any(collapsed(run) for run in runs_of(some))
 
 
 def test_where_nobody_weighed_there_is_no_weighted_line(some):
@@ -157,7 +157,7 @@ def test_a_run_without_a_score_at_its_end_fell(some):
     for row in some:
         if row["score"] == 2.0:
             row["score"] = None
-    assert sum(fell(run) for run in runs_of(some)) == 1
+    assert sum(collapsed(run) for run in runs_of(some)) == 1
 
 
 def test_results_from_before_it_was_recorded_have_no_table_of_it(some):

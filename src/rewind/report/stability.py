@@ -34,21 +34,21 @@ def best(run: FinishedRun) -> float:
     return float(np.nanmax(np.convolve(before, np.full(NEIGHBOURS, 1 / NEIGHBOURS), "valid"), initial=-np.inf))
 
 
-def fell(run: FinishedRun) -> bool:
+def collapsed(run: FinishedRun) -> bool:
     """Whether a run lost most of what it had learned, or broke before it had learned much."""
     height = best(run)
     return not run.alive or (height >= GOOD and not run.score >= KEPT * height)  # a score that is no number is lost too
 
 
 def stability(results: Results) -> list[Block]:
-    """The rules, and tables for each algorithm of which runs fell or critics diverged."""
-    fallen: list[Block] = [] if any(map(fell, results.runs)) else ["No run collapsed."]
-    return [RULE, *fallen, *(table for algorithm in results.algorithms for table in _tables(results, algorithm))]
+    """The rules, and tables for each algorithm of which runs collapsed or critics diverged."""
+    none: list[Block] = [] if any(map(collapsed, results.runs)) else ["No run collapsed."]
+    return [RULE, *none, *(table for algorithm in results.algorithms for table in _tables(results, algorithm))]
 
 
 def _tables(results: Results, algorithm: str) -> list[Table]:
     own, name = [run for run in results.runs if run.algorithm == algorithm], agent_label(algorithm)
-    tables = [_counts(f"Runs that collapsed, {name}", results, own, fell)] if any(map(fell, own)) else []
+    tables = [_counts(f"Runs that collapsed, {name}", results, own, collapsed)] if any(map(collapsed, own)) else []
     known = [run for run in own if critic_known(run)]
     critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
     if critics:

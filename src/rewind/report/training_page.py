@@ -1,4 +1,4 @@
-"""The page of a training: scores, learning curves, runs that fell, and where they come from."""
+"""The page of a training: scores, learning curves, runs that collapsed, and where they come from."""
 
 from rewind.report.curves import chart_data, score_curves
 from rewind.report.document import Chart, Document, Section
@@ -6,7 +6,7 @@ from rewind.report.methods import ALGORITHMS, short
 from rewind.report.provenance import facts, origin
 from rewind.report.runs import Results
 from rewind.report.scores import score_tables
-from rewind.report.stability import diverged, fell, stability
+from rewind.report.stability import collapsed, diverged, stability
 
 CURVES = Section(
     "curves",
@@ -21,7 +21,7 @@ CURVES = Section(
 
 def build(results: Results) -> Document:
     sections = [Section("scores", "Scores", score_tables(results.runs)), CURVES]
-    if any(fell(run) or diverged(run) for run in results.runs):
+    if any(collapsed(run) or diverged(run) for run in results.runs):
         sections.append(stability_section(results))
     sections.append(Section("origin", "Origin", origin(results)))
     data = chart_data({"curves": score_curves(results)}, names_of(results))
