@@ -5,7 +5,7 @@
 #   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
-# STAGES is a file (lab/tools/stages: the next ones; stages_unfused, one at a time, since beside fused kernels others starve;
+# STAGES is a file (lab/tools/stages: the next ones; only fused networks share the GPU well, others starve beside them;
 # stages_later, _antmaze, and _adroit, which needs wheels-gpu/adroit.tar.xz too): the first line names the data sets to be
 # built, in this order; each other line is a stage, the options of one `rewind paper run` that trains one group (--groups 1)
 # of a million steps, or another command of `rewind` (bench ...).

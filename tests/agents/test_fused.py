@@ -10,24 +10,37 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from rewind.agents import Transitions, fused
+from rewind.agents import Transitions, fused, kernels
+from rewind.agents.edac import EDAC
 from rewind.agents.iql import IQL
 from rewind.agents.networks import MLP, fused_networks
+from rewind.agents.rebrac import ReBRAC
 from rewind.agents.td3_bc import TD3BC
 from rewind.training.engine import Engine
 from rewind.training.view import DeviceTable
 
-SIZES = [([14, 64, 64, 1], 2), ([29, 128, 128, 8], None), ([80, 64, 64, 8], None)]  # the last too wide to be kept
+SIZES = [  # and whether with layer norm
+    ([14, 64, 64, 1], 2, False),
+    ([14, 64, 64, 64, 1], 2, True),
+    ([29, 128, 128, 8], None, False),
+    ([80, 64, 64, 8], None, False),  # too wide to be kept
+    ([14, 64, 64, 5], None, True),
+    ([29, 64, 64, 64, 8], None, False),
+    ([37, 128, 128, 128, 1], 2, True),
+]
 
 
 @pytest.fixture
 def exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Products of float32 numbers: what is left is the order of sums."""
-    monkeypatch.setattr(fused, "PRODUCT", jnp.float32)
+    monkeypatch.setattr(kernels, "PRODUCT", jnp.float32)
 
 
-def network(sizes: list[int], ensemble: int | None) -> tuple[MLP, jax.Array]:
-    mlp = MLP(jax.random.PRNGKey(0), sizes, ensemble=ensemble)
+def network(sizes: list[int], ensemble: int | None, norm: bool = False) -> tuple[MLP, jax.Array]:
+    mlp = MLP(jax.random.PRNGKey(0), sizes, ensemble=ensemble, layer_norm=norm)
+    keys = jax.random.split(jax.random.PRNGKey(2), len(jax.tree.leaves(mlp)))
+    moved = [leaf + 0.1 * jax.random.normal(key, leaf.shape) for leaf, key in zip(jax.tree.leaves(mlp), keys, strict=True)]
+    mlp = jax.tree.unflatten(jax.tree.structure(mlp), moved)  # scales and shifts that do something
     return mlp, jax.random.normal(jax.random.PRNGKey(1), (256, sizes[0]))
 
 
@@ -47,12 +60,17 @@ def assert_close(found: Any, expected: Any, tolerance: float) -> None:
 
 @pytest.mark.usefixtures("exact")
 @pytest.mark.parametrize(
-    ("sizes", "ensemble"), [SIZES[0], *(pytest.param(*case, marks=pytest.mark.long) for case in SIZES[1:])]
+    ("sizes", "ensemble", "norm"), [*SIZES[:2], *(pytest.param(*case, marks=pytest.mark.long) for case in SIZES[2:])]
 )
-def test_outputs_and_gradients_are_those_of_the_plain_network(sizes: list[int], ensemble: int | None) -> None:
-    mlp, x = network(sizes, ensemble)
+def test_outputs_and_gradients_are_those_of_the_plain_network(
+    sizes: list[int], ensemble: int | None, norm: bool
+) -> None:
+    mlp, x = network(sizes, ensemble, norm)
+    plain = mlp(x)
     with fused_networks(True):
-        assert_close(mlp(x), network(sizes, ensemble)[0](x), 1e-5)
+        found = mlp(x)
+        assert "pallas_call" in str(jax.make_jaxpr(mlp)(x))
+    assert_close(found, plain, 1e-5)
     for wanted in (0, 1, (0, 1)):  # of the parameters, of the inputs, of both
         found, expected = (jax.jit(jax.grad(loss_of(each), wanted))(mlp, x) for each in (True, False))
         assert_close(found, expected, 1e-5)
@@ -77,33 +95,37 @@ def test_products_are_rounded_to_bfloat16() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rows", "why"),
+    ("sizes", "rows", "norm", "why"),
     [
-        ([14, 64, 64, 64, 1], 256, "three hidden layers"),
-        ([14, 64, 128, 1], 256, "unequal layers"),
-        ([14, 96, 96, 1], 256, "no power of two"),
-        ([14, 512, 512, 1], 256, "too large for the chip"),
-        ([400, 64, 64, 1], 256, "too many inputs"),
-        ([14, 64, 64, 1], 100, "rows that do not fill a program"),
+        ([14, 64, 64, 64, 64, 1], 256, False, "four hidden layers"),
+        ([14, 64, 128, 1], 256, False, "unequal layers"),
+        ([14, 96, 96, 1], 256, False, "no power of two"),
+        ([14, 512, 512, 1], 256, False, "too large for the chip"),
+        ([400, 64, 64, 1], 256, False, "too many inputs"),
+        ([80, 64, 64, 1], 256, True, "too many inputs for layer norm"),
+        ([80, 64, 64, 64, 1], 256, False, "too many inputs for three hidden layers"),
+        ([14, 64, 64, 1], 100, False, "rows that do not fill a program"),
     ],
 )
-def test_what_does_not_fit_stays_plain(sizes: list[int], rows: int, why: str) -> None:
-    mlp = MLP(jax.random.PRNGKey(0), sizes)
+def test_what_does_not_fit_stays_plain(sizes: list[int], rows: int, norm: bool, why: str) -> None:
+    mlp = MLP(jax.random.PRNGKey(0), sizes, layer_norm=norm)
     x = jnp.ones((rows, sizes[0]))
-    assert not fused.fits(mlp.weights, rows), why
+    assert not fused.fits(sizes, rows, norm), why
     plain = mlp(x)
     with fused_networks(True):
         np.testing.assert_array_equal(mlp(x), plain)
 
 
 @pytest.mark.usefixtures("exact")
-@pytest.mark.parametrize("kind", [TD3BC, pytest.param(IQL, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", [TD3BC, *(pytest.param(kind, marks=pytest.mark.long) for kind in (IQL, ReBRAC, EDAC))])
 def test_an_update_is_the_same(kind: Any) -> None:
     rng = np.random.default_rng(0)
-    agent = kind(5, 3, hidden=(64, 64))
+    agent = kind(5, 3, hidden=(64, 64, 64) if kind in (ReBRAC, EDAC) else (64, 64))
     lead = (agent.period, 128)
-    parts = [rng.uniform(-1, 1, (*lead, *size)).astype(np.float32) for size in ((5,), (3,), (), (5,))]
-    batch = Transitions(*map(jnp.asarray, parts), jnp.zeros(lead, bool), jnp.ones(lead, bool))
+    parts = [rng.uniform(-1, 1, (*lead, *size)).astype(np.float32) for size in ((5,), (3,), (), (5,), (3,))]
+    *transition, following = map(jnp.asarray, parts)
+    ends, known = jnp.zeros(lead, bool), jnp.ones(lead, bool)
+    batch = Transitions(*transition, ends, known, None, *((following, known) if agent.next_actions else ()))
     results = []
     for wanted in (True, False):
         with fused_networks(wanted):

@@ -106,8 +106,9 @@ def test_layer_norm_is_a_program_of_its_own_and_renames_no_old_run():
         describe(algorithm="bc", layer_norm=True)
     with pytest.raises(UsageError, match="it comes from --layer-norm"):
         describe(set=("layer_norm=1",))
-    with pytest.raises(UsageError, match="fused kernels have no layer norm"):
-        check_runs(DATA, [plain, normed], Options(fused=True))
+    check_runs(DATA, [plain, normed], Options(fused=True, batch_size=128))
+    with pytest.raises(UsageError, match="fused kernels with layer norm .* batches of 100: leave fused out"):
+        check_runs(DATA, [plain, normed], Options(fused=True, batch_size=100))
 
 
 def test_orders_and_weightings_are_runs_of_their_own_where_they_change_anything():

@@ -24,6 +24,7 @@ from rewind.agents.networks import (
     copy,
     draw_noise,
     follow,
+    fused_networks,
     learner,
     step,
     value,
@@ -145,4 +146,5 @@ def _value_and_slope(critics: MLP, observations: Array, actions: Array) -> tuple
         q, pull = jax.vjp(lambda a: value(critic, observations, a), actions)
         return q, pull(jnp.ones_like(q))[0]
 
-    return jax.vmap(one)(critics)
+    with fused_networks(False):  # kernels cannot be differentiated twice
+        return jax.vmap(one)(critics)

@@ -21,7 +21,7 @@ _fused = ContextVar("fused", default=False)
 
 @contextmanager
 def fused_networks(wanted: bool) -> Iterator[None]:
-    """Networks that are compiled meanwhile become single kernels (rewind.agents.fused) where they fit."""
+    """Networks that are compiled meanwhile become a few kernels (rewind.agents.fused) where they fit."""
     token = _fused.set(wanted)
     try:
         yield
@@ -92,13 +92,24 @@ class MLP(eqx.Module):
         """The same, or None where a kernel cannot do it."""
         from rewind.agents import fused  # Pallas: for those who want it
 
-        if x.ndim != 2 or self.scales or not fused.fits(self.weights, len(x)):
+        norm, outputs = bool(self.scales), self.biases[-1].shape[-1]
+        sizes = [*(weight.shape[-2] for weight in self.weights), outputs]
+        if x.ndim != 2 or not fused.fits(sizes, len(x), norm):
             return None
         alone = self.weights[0].ndim == 2
-        leaves = (leaf for layer in zip(self.weights, self.biases, strict=True) for leaf in layer)
-        params = tuple(leaf[None] if alone else leaf for leaf in leaves)
-        result = fused.mlp(params, x, jax.default_backend() == "cpu")
+        params = tuple(leaf[None] if alone else leaf for leaf in self._folded())
+        result = fused.mlp(params, x, norm, jax.default_backend() == "cpu")
         return result[0] if alone else result
+
+    def _folded(self) -> list[Array]:
+        """w1, b1, w2, b2 ...: scales and shifts of layer norm have become part of the layer behind them."""
+        leaves = [self.weights[0], self.biases[0]]
+        for layer, (weight, bias) in enumerate(zip(self.weights[1:], self.biases[1:], strict=True)):
+            if self.scales:
+                bias = bias + (self.shifts[layer][..., None] * weight).sum(-2)
+                weight = self.scales[layer][..., None] * weight
+            leaves += [weight, bias]
+        return leaves
 
 
 def _standardised(x: Array) -> Array:

@@ -226,11 +226,24 @@ def finite(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def _check_fused(agent: Any, rows: int) -> None:
+    from rewind.agents import fused  # Pallas: for those who want it
+
+    inputs = agent.observation_size + (0 if agent.discrete else agent.action_size)
+    outputs = agent.action_size if agent.discrete else 1
+    if not fused.fits((inputs, *agent.hidden, outputs), rows, norm=True):
+        raise UsageError(
+            f"fused kernels with layer norm take at most 64 inputs, two or three hidden layers of 64, 128 or 256, and "
+            f"batches of a multiple of 128; given {inputs} inputs, layers of {', '.join(map(str, agent.hidden))}, batches of {rows}: "
+            "leave fused out, or layer_norm"
+        )
+
+
 def check_runs(data: Trajectories, runs: Sequence[Run], options: Options) -> None:
     """What agents cannot learn from, or not in so many steps, raises an error before anything is compiled."""
-    if options.fused and any(run.agent.layer_norm for run in runs):
-        raise UsageError("fused kernels have no layer norm: leave fused out, or layer_norm")
     for run in runs:
+        if options.fused and run.agent.layer_norm:
+            _check_fused(run.agent, options.batch_size)
         carried = run.agent.window == 1 and run.agent.beta is not None and plain(run.agent.beta) != 1.0
         if run.sampler.order != "backward" and carried:
             beta = f"beta {plain(run.agent.beta):g}"
