@@ -15,7 +15,7 @@ the one-step target, beta = 0 the Monte-Carlo return with the bootstrap at the t
 (`Replay.sample_chunks`), with lambda in place of 1 - beta: for any sampler, at the cost of a bootstrap per row. Where
 a window ends before the trajectory does, its last row bootstraps. lambda = 1 is the n-step return.
 
-The Q values of a critic that diverges exceed the maximum possible return, and bootstrapping makes them grow further.
+The Q values of a critic that diverges leave the range of possible returns, and bootstrapping makes them grow further.
 Bounds on y (`low`, `high`) prevent that: with rewards of -1 and 0 and a discount of 0.99, all y are in [-100, 0].
 `target_bounds` computes them from the rewards of the data.
 """

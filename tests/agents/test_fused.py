@@ -39,7 +39,9 @@ def exact(monkeypatch: pytest.MonkeyPatch) -> None:
 def network(sizes: list[int], ensemble: int | None, norm: bool = False) -> tuple[MLP, jax.Array]:
     mlp = MLP(jax.random.PRNGKey(0), sizes, ensemble=ensemble, layer_norm=norm)
     keys = jax.random.split(jax.random.PRNGKey(2), len(jax.tree.leaves(mlp)))
-    moved = [leaf + 0.1 * jax.random.normal(key, leaf.shape) for leaf, key in zip(jax.tree.leaves(mlp), keys, strict=True)]
+    moved = [
+        leaf + 0.1 * jax.random.normal(key, leaf.shape) for leaf, key in zip(jax.tree.leaves(mlp), keys, strict=True)
+    ]
     mlp = jax.tree.unflatten(jax.tree.structure(mlp), moved)  # scales and shifts that do something
     return mlp, jax.random.normal(jax.random.PRNGKey(1), (256, sizes[0]))
 

@@ -19,7 +19,10 @@ from rewind.data import save_npz
 from rewind.data.folder import save_folder
 from rewind.data.split import split
 from rewind.evaluation.offline_record import discount_of, find_policies, held_out_of
+from rewind.evaluation.offline_table import read_offline
+from rewind.report import decision
 from rewind.report.decision import verdict
+from rewind.report.train_folder import read_trainings
 
 __all__ = ["chromium", "visit"]  # fixtures
 TRAIN = ["--algorithm", "td3_bc", "--samplers", "baseline", "tr", "--hold-out", "0.25", "--steps", "20",
@@ -129,6 +132,21 @@ def test_the_verdict_says_when_the_log_cannot_tell():
     assert "cannot tell it from b" in unclear and "cannot tell it from the log's own policy" in unclear
     unknown = verdict({"policies": [{**first, "supported": False}, {**second, "supported": True}]})
     assert "The log does not show what a does" in unknown and "b is first" in unknown and "not show" not in clear
+
+
+def test_where_critics_chose_better_the_page_says_what_they_choose(folder, monkeypatch):
+    (training,) = read_trainings([folder / "run"])
+    biases = {
+        run["name"]: abs(run["value_bias"]) for run in json.loads((folder / "run/results.json").read_text())["runs"]
+    }
+    record, first = read_offline(folder / "run"), min(biases, key=biases.get)
+    ranked = sorted(record["policies"], key=lambda policy: policy["name"] != first)
+    better = {"criteria": {"fqe": {"regret": 0.4}, "value_bias": {"regret": 0.1}}}
+    monkeypatch.setattr(decision, "ranking_evidence", lambda: better)
+    assert "puts the same one first" in decision.second_opinion({"policies": ranked}, training)
+    assert decision.second_opinion({"policies": ranked[::-1]}, training).endswith(f"puts another one first: {first}.")
+    better["criteria"]["fqe"]["regret"] = 0.1
+    assert decision.second_opinion({"policies": ranked}, training) == ""
 
 
 def test_a_log_with_action_probabilities_gets_importance_sampling(tmp_path, capsys):

@@ -32,7 +32,9 @@ import jax.numpy as jnp
 from rewind.agents import kernels
 from rewind.agents.kernels import Array
 
-Params = tuple[Array, ...]  # w1 (nets, in, hidden), b1 (nets, hidden), w2, b2, ... of the last layer (nets, hidden, out)
+Params = tuple[
+    Array, ...
+]  # w1 (nets, in, hidden), b1 (nets, hidden), w2, b2, ... of the last layer (nets, hidden, out)
 
 
 def fits(sizes: Sequence[int], rows: int, norm: bool = False) -> bool:

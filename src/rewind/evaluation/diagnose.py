@@ -21,7 +21,7 @@ class Diagnostics:
     td_bias: the same without the bars: above zero, the critic still rises
     value_correlation: of Q(s, a) with the Monte-Carlo return of the data; NaN where either is constant
     value_bias: mean Q(s, a) - Monte-Carlo return: above zero, the policy is better than the data, or Q too large
-    impossible: share of the rows whose Q(s, a) exceeds the possible returns by more than a twentieth of their range;
+    impossible: share of the rows whose Q(s, a) is outside the possible returns by more than a twentieth of their range;
         NaN where everything is possible. A critic may diverge in few places, and its mean Q look sound.
     action_distance: mean |pi(s) - a|, Euclidean
     rows: how many transitions were looked at

@@ -90,7 +90,7 @@ def diagnostics_table(rows: Sequence[dict[str, Any]]) -> str:
         "td_error: mean |r + discount Q(s', pi(s')) - Q(s, a)|; td_bias: the same without the bars",
         "value_correlation, value_bias: Q(s, a) against the Monte-Carlo return of the data",
         counted_rows(rows[0]),
-        "impossible: share of the rows whose Q exceeds the possible returns",
+        "impossible: share of the rows whose Q is outside the possible returns",
         "action_distance: mean |pi(s) - a|. None of them is a score.",
     )
     return _shown(rows, DIAGNOSED, ".4f") + "\n" + ";\n".join(filter(None, notes))  # of 10,000 rows, one shows

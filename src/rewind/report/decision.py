@@ -1,6 +1,7 @@
 """The first section of a page without a simulator: which policy to choose by the log alone, and what could be wrong."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,6 +16,7 @@ from rewind.evaluation.offline_table import (
     tied_with_best,
     told,
 )
+from rewind.evaluation.rows import by_run, diagnostics_of
 from rewind.files import file_digest
 from rewind.report.document import Block, Cell, Fold, Line, Section, Table
 from rewind.report.train_folder import Training
@@ -35,13 +37,14 @@ DISTANCE = (
     "log's actions (2: from one end to the other); of discrete actions, the share that is another one. Outside: share "
     "of its actions beyond the middle 99% of the log's; of discrete actions, those that are fewer than 0.5% of the log."
 )
+CRITICS = "value_bias"  # the criterion that compares critics with the log
 CRITERIA = {
     "fqe": "Fitted Q evaluation",
     "fqe_supported": "Fitted Q evaluation, of policies whose actions the log shows",
     "fqe_tr": "Fitted Q evaluation, TR order",
     "fqe_tr_weighted": "Fitted Q evaluation, TR order, beta 0.75",
     "td_error": "TD error (smallest)",
-    "value_bias": "Q minus returns (nearest 0)",
+    CRITICS: "Q minus returns (nearest 0)",
     "action_distance": "Distance to actions (smallest)",
 }
 
@@ -61,7 +64,7 @@ def decision(trainings: Sequence[Training], warnings: Sequence[Block]) -> Sectio
         elif (old := _outdated(record, folder)) is not None:
             blocks.append(f"The ranking in {folder} is of other policies than those there now ({old}): {AGAIN}.")
         else:
-            blocks += _ranking(record)
+            blocks += _ranking(record, second_opinion(record, training))
     return Section("decision", "Which policy?", [*blocks, *_evidence()])
 
 
@@ -74,14 +77,15 @@ def _outdated(record: Mapping[str, Any], folder: Path) -> str | None:
     return None
 
 
-def _ranking(record: Mapping[str, Any]) -> list[Block]:
+def _ranking(record: Mapping[str, Any], opinion: str) -> list[Block]:
     policies, log = record["policies"], record["log"]
     lines = [_line(rank, policy) for rank, policy in enumerate(policies, 1)]
     lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 5], total=True))
     ranked = Table("Policies, ranked by the log alone", COLUMNS, lines, DISTANCE, cards=True)
     data = Fold("The log that this rests on", [_data_table(record), *_action_table(record)])
     leaves = Fold("Where the policies leave the log most", [_leaves_table(policies)])
-    return [verdict(record), ranked, how_measured(record), READING, data, leaves]
+    said = " ".join(filter(None, (verdict(record), opinion)))
+    return [said, ranked, how_measured(record), READING, data, leaves]
 
 
 def verdict(record: Mapping[str, Any]) -> str:
@@ -99,6 +103,26 @@ def verdict(record: Mapping[str, Any]) -> str:
     elif len(record["policies"]) > 1:
         first += " It is estimated above each of the others."
     return " ".join(filter(None, (first, against, best_supported(record))))
+
+
+def second_opinion(record: Mapping[str, Any], training: Training) -> str:
+    """What the critics say, if they chose better than fitted Q evaluation where we could check; nothing otherwise."""
+    regrets = {name: figures["regret"] for name, figures in ranking_evidence()["criteria"].items()}
+    if not regrets.get(CRITICS, math.inf) < regrets.get("fqe", math.inf):
+        return ""
+    runs = by_run(training.rows)
+    found = {f"{number:03}": diagnostics_of(runs[key][-1]).get(CRITICS) for key, number in training.numbers.items()}
+    policies = {policy["name"]: found.get(Path(policy["folder"]).name) for policy in record["policies"]}
+    known = {name: abs(bias) for name, bias in policies.items() if bias is not None}
+    if len(known) < 2:
+        return ""
+    first = min(known, key=lambda name: known[name])
+    same = first == record["policies"][0]["name"]
+    return (
+        "Q minus returns, which chose better than such estimates where we could check (below), "
+        + ("puts the same one first." if same else f"puts another one first: {first}.")
+        + (" It says nothing of policies without critics." if len(known) < len(policies) else "")
+    )
 
 
 def _line(rank: int, policy: Mapping[str, Any]) -> Line:

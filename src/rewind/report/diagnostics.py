@@ -39,7 +39,7 @@ CURVES = (
     "number at some step is left out of that curve."
 )
 DIVERGED = (
-    "their Q exceeds the returns that the rewards of the data allow, or is not a number, and their policies follow "
+    "their Q is outside the returns that the rewards of the data allow, or is not a number, and their policies follow "
     "what cannot be. Do not use these policies untested: where we could test them, nearly all of TD3+BC's had failed, "
     "and some of IQL's. What has helped TD3+BC: a beta below 1, another priority or none, and targets within what is "
     "possible (`rewind train --bounded`). Bounds hold Q, and not always the policy: that a bounded run is not named "
@@ -87,7 +87,7 @@ FIGURES = {
     "impossible": Figure(
         "Impossible Q",
         "0 is good",
-        f"share of the rows whose Q(s, a) exceeds the possible returns by more than {SLACK:.0%} of their range",
+        f"share of the rows whose Q(s, a) is outside the possible returns by more than {SLACK:.0%} of their range",
         "above 0: the critic is wrong in places, even where its mean Q looks sound; in one case that we looked into, "
         "episodes in which nothing changed any more",
     ),

@@ -20,8 +20,8 @@ RULE = (
     "finite, or its Q left ±1e9. Only data sets on which a run collapsed are shown; a dash: none of the runs did."
 )
 CRITICS = (
-    "A critic diverged if its run failed, or if its Q at the end (the mean over the batches it learned from) exceeds "
-    f"the possible returns by more than {SLACK:.0%} of their range. Runs of which that was "
+    "A critic diverged if its run failed, or if its Q at the end (the mean over the batches it learned from) is "
+    f"outside the possible returns by more than {SLACK:.0%} of their range. Runs of which that was "
     "not recorded are left out."
 )
 
@@ -78,7 +78,7 @@ def critic_known(run: FinishedRun) -> bool:
 
 
 def diverged(run: FinishedRun) -> bool:
-    """Whether its Q exceeds the possible returns, as far as that is known."""
+    """Whether its Q is outside the possible returns, as far as that is known."""
     beyond: float | None = run.row.get("q_excess")
     return not run.alive or (beyond is not None and beyond > SLACK)
 

@@ -22,7 +22,7 @@ COLUMNS = [
 NOTE = (
     f"Means over the data sets with at least {LEAST_RUNS} runs of the method and of the baseline both ways ({{}}; how "
     "many, where a method has fewer), with 95% intervals of differences. Where runs of a data set have "
-    "different bounds, those of most count. Diverged: critics whose Q at the end exceeds the possible returns, "
+    "different bounds, those of most count. Diverged: critics whose Q at the end is outside the possible returns, "
     "of those whose Q was recorded. Bounds keep Q from that, and not from being wrong within them: that none diverges "
     "says little, scores say more."
 )
