@@ -33,9 +33,9 @@ def lines(rows):
 def test_five_tasks_their_mean_and_the_published_mean_stand_side_by_side():
     found = lines(made())
     by_task = ["51.0", "52.0", "53.0", "54.0", "55.0"]
-    assert found["cube-single-play", "TD3+BC"] == [*by_task, "**53.0 [53.0, 53.0]**", "4", "-", "-"]
+    assert found["cube-single-play", "TD3+BC"] == [*by_task, "**53.0 [53.0, 53.0]**", "4", "-", "-", "-"]
     assert found["cube-single-play", "IQL"][-2:] == ["83", "-30.0, far"]
-    assert found["cube-single-play", "ReBRAC"][5:] == ["**93.0 [93.0, 93.0]**", "4", "91", "+2.0"]
+    assert found["cube-single-play", "ReBRAC"][5:] == ["**93.0 [93.0, 93.0]**", "4", "-", "91", "+2.0"]
     assert {agent for name, agent in found if name == "cube-single-play"} == {"BC", "TD3+BC", "IQL", "ReBRAC"}
     assert {agent for name, agent in found if name == "scene-play"} == {"BC", "TD3+BC", "IQL"}
 
@@ -43,6 +43,13 @@ def test_five_tasks_their_mean_and_the_published_mean_stand_side_by_side():
 def test_runs_of_other_samplers_and_settings_do_not_count_and_more_seeds_are_said():
     found = lines(made((*TABLES, "c_cube", "e_targets", "e_alpha")))
     assert found["cube-single-play", "TD3+BC"][5:7] == ["**53.0 [53.0, 53.0]**", "4 to 8"]
+
+
+def test_critics_that_diverged_are_counted_of_those_whose_q_was_recorded():
+    rows = made(keep=lambda spec: spec.algorithm == "iql" and "cube" in spec.dataset)
+    known = [row | {"q_excess": 1.0 if row["seed"] == 0 else 0.0} for row in rows if "task5" not in row["dataset"]]
+    others = [row for row in rows if "task5" in row["dataset"]]
+    assert lines([*known, *others])["cube-single-play", "IQL"][7] == "4 of 16"
 
 
 def test_without_runs_of_all_tasks_there_is_no_mean():
@@ -55,6 +62,7 @@ def test_without_runs_of_all_tasks_there_is_no_mean():
         "55.0",
         "not run yet",
         "0 to 4",
+        "-",
         "83",
         "-",
     ]

@@ -1,5 +1,6 @@
 """The README's evidence: what TR gains by kind of data, and the sentences beside the figure."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,8 @@ def test_the_first_words_follow_from_the_numbers():
     assert head.startswith("**It depends on the method and the data.**")
     assert above.startswith("- Clearly above: TR by `uqm_reward`") and below.startswith("- Clearly below: TR")
     assert "`rewind train --samplers baseline tr uqm_reward --betas 1 0.75`" in advice
+    rest = next(line for line in told_of(lambda spec: 20.0 * (spec.sampler == "uqm_reward"), **mazes) if "Not" in line)
+    assert re.fullmatch(r"- Not clear: the other (\d+) of (\d+) comparisons, plain TR among them", rest)
 
 
 @pytest.mark.parametrize(

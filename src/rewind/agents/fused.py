@@ -77,7 +77,7 @@ def _mlp_backward(norm: bool, interpret: bool, saved: Any, dy: Array) -> tuple[A
     params, x, y, (hidden, stats), inputs, (of_params, of_x) = saved
     weights, biases, outputs = params[::2], params[1::2], dy.shape[2]
     g = dy if outputs == 1 else _wide(dy, 2)
-    pulls = _pulls(weights[-1], g, y - biases[-1][:, None]) if norm else None
+    pulls: Any = _pulls(weights[-1], g, y - biases[-1][:, None]) if norm else None
     dw: list[Any] = [None] * len(weights)
     db: list[Any] = [*dw[1:], dy.sum(1)]
     for layer in range(len(weights) - 1, 1, -1):
@@ -119,11 +119,11 @@ def _pulls(weight: Array, dy: Array, product: Array) -> Array:
 
 def _padded(params: Params) -> Params:
     """As the programs take them: sides that are powers of two, large matrices as their products need them."""
-    *params, w, b = params
+    first, *others, w, b = params
     if w.shape[2] > 1:  # one output is no product
         w, b = _wide(w, 2), _wide(b, 1)
-    first = _wide(params[0], 1)
-    return tuple(each.astype(kernels.PRODUCT) if each.ndim == 3 else each for each in (first, *params[1:])) + (w, b)
+    others = [_wide(first, 1), *others]
+    return (*(each.astype(kernels.PRODUCT) if each.ndim == 3 else each for each in others), w, b)
 
 
 def _wide(array: Array, axis: int) -> Array:

@@ -44,6 +44,11 @@ def _of_net(array: Array) -> pl.BlockSpec:
     return pl.BlockSpec((None, *array.shape[1:]), lambda net, _: (net, *(0,) * (array.ndim - 1)))
 
 
+def _rows_of(rows: int, array: Any) -> pl.BlockSpec:
+    """So many of one network's rows."""
+    return pl.BlockSpec((None, rows, array.shape[2]), lambda net, tile: (net, tile, 0))
+
+
 def _chunk_of(array: Array) -> pl.BlockSpec:
     """The share of a chunk of one network's units."""
     return pl.BlockSpec((None, CHUNK, *array.shape[2:]), lambda net, k: (net, k, *(0,) * (array.ndim - 2)))
@@ -74,6 +79,7 @@ def forward(
     nets, _, units = hidden[0][0].shape
     count, inputs = x.shape[-2:]
     outputs = head[1].shape[-1] if head else 0
+    kernel: Any
     rows, kernel, warps = count, partial(_forward_kernel, ROWS, norm), WARPS
     if x.ndim == 2 and not in_room(inputs, outputs):
         rows, kernel, warps = ROWS_WIDE, _wide_kernel, WARPS_WIDE
@@ -84,19 +90,13 @@ def forward(
         _shape((nets, count, units), PRODUCT) if keep else None,
         [_shape((nets, 2, count), jnp.float32) for _ in hidden] if keep and norm else [],
     )
-    if x.ndim == 2:
-        of_x = pl.BlockSpec((rows, inputs), lambda net, tile: (tile, 0))
-    else:
-        of_x = pl.BlockSpec((None, rows, inputs), lambda net, tile: (net, tile, 0))
+    of_x = _rows_of(rows, x) if x.ndim == 3 else pl.BlockSpec((rows, inputs), lambda net, tile: (tile, 0))
     given = (before, hidden, head)
     call = _call(
         kernel, "mlp_forward", warps, interpret,
         grid=(nets, count // rows),
         in_specs=[of_x, *jax.tree.map(_of_net, given)],
-        out_specs=[
-            *jax.tree.map(lambda each: pl.BlockSpec((None, rows, each.shape[2]), lambda net, tile: (net, tile, 0)), made[:2]),
-            jax.tree.map(_of_net, made[2]),
-        ],
+        out_specs=[*jax.tree.map(partial(_rows_of, rows), made[:2]), jax.tree.map(_of_net, made[2])],
         out_shape=list(made),
     )  # fmt: skip
     y, kept, stats = call(x, *given)
@@ -227,7 +227,7 @@ def backward(
     first: tuple[Array, Array, Array], x: Array, g2: Array, norm: Norm | None, of_params: bool, of_x: bool,
     interpret: bool,
 ) -> list[Any]:  # fmt: skip
-    """Gradients: of x (chunks, nets, rows, in), to be summed; of w1, b1 and w2, which are `first`; if they are wanted."""
+    """Gradients: of x (chunks, nets, rows, in), to be summed; of w1, b1 and w2, which are `first`; each if wanted."""
     nets, inputs, units = first[0].shape
     rows, chunks = len(x), units // CHUNK
     # Half as many at a time where more would not fit into shared memory.
@@ -284,11 +284,11 @@ def _backward_kernel(
         dw1[:, units], db1[units], dw2[units, :] = sums[0].T.astype(PRODUCT), sums[1], sums[2].astype(PRODUCT)
 
 
-def _standardised(r: Array, stats: Any, rows: Any) -> Array:
+def _standardised(r: Array, stats: Any, rows: Any) -> Any:
     return (r - stats[0, rows][:, None]) * stats[1, rows][:, None]
 
 
-def _before_norm(dh: Array, h: Array, norm: Any, rows: Any) -> Array:
+def _before_norm(dh: Array, h: Array, norm: Any, rows: Any) -> Any:
     """The gradient of r where dh is that of h."""
     stats, pulls = norm
     return stats[1, rows][:, None] * (dh - pulls[0, rows][:, None] - h * pulls[1, rows][:, None])

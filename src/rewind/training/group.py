@@ -232,10 +232,11 @@ def _check_fused(agent: Any, rows: int) -> None:
     inputs = agent.observation_size + (0 if agent.discrete else agent.action_size)
     outputs = agent.action_size if agent.discrete else 1
     if not fused.fits((inputs, *agent.hidden, outputs), rows, norm=True):
+        layers = ", ".join(map(str, agent.hidden))
         raise UsageError(
-            f"fused kernels with layer norm take at most 64 inputs, two or three hidden layers of 64, 128 or 256, and "
-            f"batches of a multiple of 128; given {inputs} inputs, layers of {', '.join(map(str, agent.hidden))}, batches of {rows}: "
-            "leave fused out, or layer_norm"
+            "fused kernels with layer norm take at most 64 inputs, two or three hidden layers of 64, 128 or 256, and "
+            f"batches of a multiple of 128; given {inputs} inputs, layers of {layers}, batches of {rows}: leave fused "
+            "out, or layer_norm"
         )
 
 

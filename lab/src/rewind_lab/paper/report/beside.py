@@ -21,8 +21,9 @@ from rewind_lab.paper.report.results import PaperResults, method_of
 FAR = {"antmaze": 15.0, "mujoco": 10.0}  # points
 WHY = """
 **Why some are far.** Cloning of the best tenth says how good a set's best data is. Where ours is worse there, agents
-are worse too: on hopper-medium-replay, whose stages end at the medium policy, and on walker2d-medium-expert. Where it
-is level and agents still differ, we do not know why. Lines whose seeds differ widely say little.
+are worse too: on hopper-medium-replay, whose stages end at the medium policy, on walker2d-medium-expert and
+antmaze-large-diverse. Where it is better, they are better: on antmaze-umaze, umaze-diverse and medium-play. Where it is
+level and agents still differ, we do not know why. Lines whose seeds differ widely say little.
 """
 FIRST = " These are runs of our first edition: no claim is judged by them any more."
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from rewind.arrays import Array
 from rewind.data.ogbench import REBUILT
 from rewind.report.methods import ALGORITHMS, Method
+from rewind.report.stability import critic_known, diverged
 from rewind.run_spec import RunSpec
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.published import OGBenchMeans, ogbench_means
@@ -21,10 +22,11 @@ HEAD = """
 Transitions drawn uniformly, by the same protocol: success in percent on each of the five tasks, mean over seeds; then
 the mean of the tasks with its 95% interval over seeds. BC, TD3+BC and IQL have networks of 2 x 256 here, ReBRAC has
 3 x 256 with layer norm. Published: {published}
-"apart": ours less the published mean; far, if it is more than {far:g} points.
+"apart": ours less the published mean; far, if it is more than {far:g} points. "diverged": critics whose Q at the end is
+outside the possible returns. Without layer norm some diverge here; the published networks have it.
 
-| set | agent | task 1 | task 2 | task 3 | task 4 | task 5 | mean of five | seeds | published | apart |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|
+| set | agent | task 1 | task 2 | task 3 | task 4 | task 5 | mean of five | seeds | diverged | published | apart |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---|
 """
 
 
@@ -63,7 +65,15 @@ def _line(results: PaperResults, methods: Methods, name: str, agent: str, means:
     ours, apart = _mean(results, agent, scores, theirs := means.of(name, agent))
     by_task = [f"{runs.mean():.1f}" if len(runs) else "-" for runs in scores.values()]
     published = "-" if theirs is None else f"{theirs:g}"
-    return f"| {' | '.join([name, ALGORITHMS[agent], *by_task, ours, seeds, published, apart])} |"
+    lost = _diverged(results, methods, tasks, agent)
+    return f"| {' | '.join([name, ALGORITHMS[agent], *by_task, ours, seeds, lost, published, apart])} |"
+
+
+def _diverged(results: PaperResults, methods: Methods, tasks: Sequence[str], agent: str) -> str:
+    """How many critics of how many; a dash where nothing is known of any."""
+    found = (results.of(task, agent, methods.get((task, agent), "baseline")) for task in tasks)
+    known = [run for runs in found for run in runs if critic_known(run)]
+    return f"{sum(map(diverged, known))} of {len(known)}" if known else "-"
 
 
 def _mean(results: PaperResults, agent: str, scores: dict[str, Array], theirs: float | None) -> tuple[str, str]:

@@ -118,8 +118,11 @@ def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
     both = "It depends on the method and the data."
     head = both if more and less else "It helps on some data." if more else "No gain is clear so far."
     unclear = [gain for gain in known if gain not in clear]
-    lines = {"Clearly above": more, "Clearly below": less, f"Not clear among {len(known)} comparisons": unclear}
+    lines = {"Clearly above": more, "Clearly below": less}
     told = [f"- {words}: {_named(gains)}" for words, gains in lines.items() if gains]
+    if unclear:
+        plain = ", plain TR among them" if any(gain.method == "TR" for gain in unclear) else ""
+        told.append(f"- Not clear: the other {len(unclear)} of {len(known)} comparisons{plain}")
     return [f"**{head}** Against uniform sampling:", *told]
 
 
