@@ -6,7 +6,7 @@
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
 # STAGES is a file (lab/tools/stages: the next ones; only fused networks share the GPU well, others starve beside them;
-# stages_later, _antmaze, and _adroit, which needs wheels-gpu/adroit.tar.xz too): the first line names the data sets to be
+# stages_later, and _adroit, which needs wheels-gpu/adroit.tar.xz too): the first line names the data sets to be
 # built, in this order; each other line is a stage, the options of one `rewind paper run` that trains one group (--groups 1)
 # of a million steps, or another command of `rewind` (bench ...).
 # Runs by uncertainty go into stages of their own (--samplers): they are planned 100 steps at a time, and so is their group.
@@ -83,13 +83,14 @@ busy() { # how many stages are at work and not nearly trained
   echo $count
 }
 
-start_stage() { # FOLDER LEFT OPTIONS...
-  local folder=$1 left=$2
-  shift 2
+start_stage() { # FOLDER LEFT LANES OPTIONS...
+  local folder=$1 left=$2 minutes
+  minutes=$(awk "BEGIN { print 0.8 * $left / 60 / $3 }") # of the GPU to itself: no more runs than have a chance to finish
+  shift 3
   mkdir -p "$folder"
   if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
   case $1 in
-    --*) set -- paper run --out "$folder" --budget "${left}s" --jsonl "$folder/rows.jsonl" "$@" ;;
+    --*) set -- paper run --out "$folder" --budget "${left}s" --group-minutes "$minutes" --jsonl "$folder/rows.jsonl" "$@" ;;
     *) renice -n 5 -p $BASHPID > /dev/null && set -- "${@//FOLDER/$folder}" ;; # nobody waits for it
   esac
   exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null
@@ -112,7 +113,7 @@ run_stages() { # ENDS STAGES LANES: what `begin` leaves in the background
       echo "no time is left for stage $number"
       break
     fi
-    start_stage "$scratch/stage-$number" $left "${options[@]}" &
+    start_stage "$scratch/stage-$number" $left "$3" "${options[@]}" &
     pids[$number]=$!
     echo "stage $number began with $left s left"
   done < <(tail -n +2 "$2")

@@ -66,7 +66,7 @@ def test_critics_that_diverged_are_named_first(tmp_path):
     told, _ = report(
         write_unplayed(tmp_path, more=({"q": 5.0, "q_excess": 0.0}, {}, {"q": 5e6, "q_excess": 40.0}, small))
     )
-    notice = "1 of 4 critics diverged (mine, TD3+BC: TR, β 0.5): their Q exceeds the returns that"
+    notice = "1 of 4 critics diverged (mine, TD3+BC: TR, β 0.5): their Q is outside the returns that"
     assert told.index(notice) < told.index(NO_SCORE)
     assert "| 2 | 0 | 1 |" in told and "| 2 | 0 | 0 |" in told
     told, _ = report(write_unplayed(tmp_path, algorithm="bc", alive=False))

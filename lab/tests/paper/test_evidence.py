@@ -149,7 +149,7 @@ def can_be_fused(spec):
     return PRECISION not in dict(spec.settings)
 
 
-@pytest.mark.parametrize("name", ["stages", "stages_later", "stages_adroit", "stages_antmaze"])
+@pytest.mark.parametrize("name", ["stages", "stages_later", "stages_adroit"])
 def test_every_stage_is_one_group_on_data_that_is_built_and_no_lease_trains_a_run_twice(name):
     data, *lines = (EVIDENCE.parents[3] / "tools" / name).read_text().splitlines()
     index, passed, last = read_index(EVIDENCE.parents[3] / "results" / "evidence"), 0.0, {}
@@ -160,7 +160,7 @@ def test_every_stage_is_one_group_on_data_that_is_built_and_no_lease_trains_a_ru
         choice = RunChoice(given["--tables"], "rewind", *named, seeds)
         wanted = DEFINITIONS.wanted(choice)
         left = [spec for spec in in_order(wanted) if spec.run not in index.runs]
-        estimate = CostEstimate(index, "gpu", DEFINITIONS.points(wanted), fused="--fused" in given)
+        estimate = CostEstimate(index.shared(), "gpu", DEFINITIONS.points(wanted), fused="--fused" in given)
         groups = list(pack(left, estimate, 25 * 60, 132))
         assert len(groups) <= 1 and given["--groups"] == ["1"], line
         assert {spec.dataset for spec in left} <= set(data.split()), line

@@ -42,6 +42,20 @@ def test_a_gain_is_the_mean_over_the_sets_that_can_show_one(results):
     assert gains["td3_bc", "ogbench", "TR"].difference is None
 
 
+def test_on_ogbench_sweeps_are_staggered_and_critics_of_td3_bc_have_layer_norm():
+    def shown(spec):
+        """Without layer norm, as in table ogbench, TD3+BC is at the floor."""
+        floor = spec.algorithm == "td3_bc" and "layer_norm" not in dict(spec.settings)
+        return -50.0 if floor else 7.0 * (spec.sampler == "tr")
+
+    made = rows(shown, tables=("uniform", "ogbench", "c_cube"), definitions=EVIDENCE, noise=0.5)
+    found = gains_by_kind(PaperResults(runs_of(made), "rewind"))
+    gains = {(gain.agent, gain.kind, gain.method): gain for gain in found}
+    for agent in ("td3_bc", "iql"):
+        gain = gains[agent, "ogbench", "TR"]
+        assert gain.used and not gain.limited and gain.difference.value == pytest.approx(7, abs=1)
+
+
 def test_the_robot_is_named_where_all_sets_are_of_one():
     def gain(*sets, kind="mujoco", limited=0):
         return by_kind.Gain("td3_bc", kind, "TR", None, sets, limited, 0)

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,28 @@ def diagnostics_of(row: Row) -> dict[str, float | None]:
 def kernels_of(row: Row) -> str:
     """How its networks were computed: xla, or fused."""
     return str(json.loads(row["versions"]).get("kernels", "xla"))
+
+
+def device_seconds(groups: Mapping[str, tuple[str, str, float]]) -> dict[str, float]:
+    """Seconds of its device that each group had: what several used at the same time is divided among them.
+
+    groups: by name, the device, when the group finished, and the seconds that it took
+    """
+    spans = {name: (_moment(finished) - took, _moment(finished)) for name, (_, finished, took) in groups.items()}
+    shares = dict.fromkeys(groups, 0.0)
+    for begin, end in pairwise(sorted({moment for span in spans.values() for moment in span})):
+        working: dict[str, list[str]] = {}
+        for name, (first, last) in spans.items():
+            if first <= begin and end <= last:
+                working.setdefault(groups[name][0], []).append(name)
+        for names in working.values():
+            for name in names:
+                shares[name] += (end - begin) / len(names)
+    return shares
+
+
+def _moment(finished: str) -> float:
+    return datetime.fromisoformat(finished).timestamp()
 
 
 def write_jsonl(path: Path, rows: Sequence[Row]) -> Path:

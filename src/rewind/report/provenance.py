@@ -6,13 +6,16 @@ from typing import Any
 
 from rewind.agents.settings import agent_label
 from rewind.data.catalogue import known_entry
+from rewind.evaluation.rows import device_seconds
 from rewind.report.document import Block, Cell, Fold, Line, Table
 from rewind.report.runs import Results
 
 
 def facts(results: Results) -> list[tuple[str, str]]:
     runs = results.runs
-    seconds = sum({run.row["group"]: run.row["group_seconds"] for run in results.every.values()}.values())
+    rows = {run.row["group"]: run.row for run in results.every.values()}
+    spent = {group: (row["device"], row["finished"], row["group_seconds"]) for group, row in rows.items()}
+    seconds = sum(device_seconds(spent).values())
     unfinished = sum(run.row["step"] < run.protocol.steps for run in runs)
     facts = [
         ("Runs", f"{len(runs):,}"),

@@ -11,12 +11,12 @@ Only results.parquet needs pyarrow; the machine that trains does without.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rewind.errors import DataError, require
-from rewind.evaluation.rows import COLUMNS, Row, checked_row, kernels_of, read_jsonl, write_jsonl
+from rewind.evaluation.rows import COLUMNS, Row, checked_row, device_seconds, kernels_of, read_jsonl, write_jsonl
 from rewind.files import only_one, read_json, whole_file, write_json
 
 INDEX = "finished.json"
@@ -141,7 +141,21 @@ class Index:
     @property
     def seconds(self) -> float:
         """Of device time, in all."""
-        return sum(group.seconds for group in self.groups.values())
+        return sum(self._shares().values())
+
+    def shared(self) -> "Index":
+        """The same, with what each group took of a device that others used as well."""
+        groups = {}
+        for name, seconds in self._shares().items():
+            group = self.groups[name]
+            share = seconds / group.seconds if group.seconds else 1.0
+            each = None if group.seconds_per_update is None else share * group.seconds_per_update
+            groups[name] = replace(group, seconds=seconds, seconds_per_update=each)
+        return Index(self.runs, groups)
+
+    def _shares(self) -> dict[str, float]:
+        groups = {name: (group.device, group.finished, group.seconds) for name, group in self.groups.items()}
+        return device_seconds(groups)
 
 
 def index_of(rows: Iterable[Row]) -> Index:

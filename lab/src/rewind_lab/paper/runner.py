@@ -251,7 +251,7 @@ class Runner:
 
     def _estimate(self) -> CostEstimate:
         job = self.options.job
-        return CostEstimate(self.index, self.options.device, job.points, fused=job.fused)
+        return CostEstimate(self.index.shared(), self.options.device, job.points, fused=job.fused)
 
     def _check_data(self, rows: Sequence[Row]) -> None:
         """Results on one data set should be of the same data."""

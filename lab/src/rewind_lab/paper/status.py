@@ -34,7 +34,7 @@ def status(
     begun: groups that are not finished; trained: they only have evaluations left
     """
     index = read_index(out)
-    estimate = CostEstimate(index, sizes.device, definitions.defaults.points, sizes.cores, fused=sizes.fused)
+    estimate = CostEstimate(index.shared(), sizes.device, definitions.defaults.points, sizes.cores, fused=sizes.fused)
     every = in_order(wanted)
     figures = {**_counts(every, index, estimate, sizes), "hours_spent": index.seconds / 3600}
     figures["begun"] = [

@@ -66,7 +66,7 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     pairs = {}
     for name in results.datasets:
         if suite_of(name) == kind:
-            sides = (_as_run(results, name, agent, method), "baseline")
+            sides = (_as_run(results, name, agent, each) for each in (method, Method("baseline")))
             ones, others = (results.scores(name, agent, side) for side in sides)
             if min(len(ones), len(others)) >= LEAST_RUNS:
                 pairs[name] = (ones, others)
@@ -80,9 +80,12 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
 
 
 def _as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:
-    """OGBench's sweeps are staggered."""
-    staggered = Method(method.sampler, method.beta, "staggered starts")
-    return staggered if staggered in results.methods(dataset, agent) else method
+    """On OGBench sweeps are staggered, and TD3+BC's critics have layer norm (evidence.toml, part c)."""
+    if suite_of(dataset) != "ogbench":
+        return method
+    sweeps = [] if method.sampler == "baseline" else ["staggered starts"]
+    norm = ["layer_norm yes"] if agent == "td3_bc" else []
+    return method._replace(variant=", ".join([*sweeps, *norm]))
 
 
 # In words
