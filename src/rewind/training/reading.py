@@ -22,7 +22,7 @@ from rewind.training.view import Source, end_column, fill_rows, table_width
 
 LARGEST = 1 << 28  # bytes of a table
 READERS = 8  # threads: more than cores, as they wait for the disk
-PIECE = 4_096  # rows that a thread reads at a time
+PIECE = 4_096  # rows that a thread reads at a time, at least: more pieces than threads only get in each other's way
 
 
 def is_on_disk(sources: Sequence[Source]) -> bool:
@@ -66,8 +66,9 @@ class BlockReader:
         reading = []
         for source, ends in zip(self._sources, self._ends, strict=True):
             begin, end = np.searchsorted(chosen, (source.first, source.first + source.data.rows))
-            for at in range(begin, end, PIECE):
-                piece = slice(at, min(at + PIECE, end))
+            size = max(PIECE, -(-(end - begin) // READERS))
+            for at in range(begin, end, size):
+                piece = slice(at, min(at + size, end))
                 rows = chosen[piece] - source.first
                 reading.append(self._pool.submit(_fill, table[piece], rows, source, ends))
         return reading

@@ -23,7 +23,7 @@ START = 30.0  # seconds: data onto the device, compilation, first environments
 # Microseconds per update of a group: (whatever its size, for each run). `rewind bench train`, one H200, batch 256
 # (lab/results/bench): one run and 128 of TD3+BC, one and 64 of IQL and EDAC. BC has no critics: a third of TD3+BC.
 ON_GPU = {"td3_bc": (62.0, 7.74), "iql": (91.0, 9.9), "edac": (223.0, 100.6), "bc": (20.0, 2.6)}
-ON_GPU["rebrac"] = (124.0, 15.5)  # not measured: three layers and layer norm for two without, twice TD3+BC
+ON_GPU["rebrac"] = (105.0, 32.1)  # one run and 24 (h200/rebrac.json and rebrac_24.json)
 FUSED = 0.6  # times as long with fused kernels (48 runs of TD3+BC, lab/results/paper)
 ON_CPU = 2964.0 / 7.74  # times as long for each run, on two cores (lab/results/bench/td3_bc_cpu.json)
 
