@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import rewind
+from rewind.evaluation.offline_table import preferred
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # when this file is run as a script
 
@@ -37,8 +38,8 @@ def run_path(folder: Path, steps: int = 10_000) -> list[dict[str, Any]]:
     )  # fmt: skip
     command(folder, "report", "run")
     offline = json.loads((folder / "run" / "offline.json").read_text(encoding="utf-8"))
-    best = offline["policies"][0]["folder"]
-    command(folder, "export", best, "--onnx", "policy.onnx", "--clip", "--fallback", "40")
+    chosen = preferred(offline)["folder"]  # what the page says to start with
+    command(folder, "export", chosen, "--onnx", "policy.onnx", "--clip", "--fallback", "40")
     return beside_the_truth(folder, offline)
 
 

@@ -1,8 +1,10 @@
-"""Whether the fused kernels fit a GPU, on a machine without one: pip install triton; python lab/tools/compile_kernels.py
+"""Whether the fused kernels fit a GPU, on a machine without one:
 
-Lowers the kernels of typical networks as JAX does for CUDA, compiles them with Triton for an H100 or H200, and prints the
-shared memory and the registers that each takes. A kernel with more shared memory than there is fails on the GPU, one that
-spills registers is slow. JAX brings a Triton of its own, whose figures differ a little. Uses insides of JAX.
+    pip install triton; python lab/tools/compile_kernels.py
+
+Lowers the kernels of typical networks as JAX does for CUDA, compiles them with Triton for an H100 or H200, and prints
+the shared memory and the registers that each takes. A kernel with more shared memory than there is fails on the GPU,
+one that spills registers is slow. JAX brings a Triton of its own, whose figures differ a little. Uses insides of JAX.
 """
 
 import re
@@ -75,9 +77,8 @@ def main():
                 for kernel, warps in lowered.of(kind, wanted):
                     function = re.search(r"@(mlp_\w+)", kernel)[1]
                     shared, registers, stack = compiled(kernel, warps, Path(folder))
-                    print(
-                        f"{name:28} {derivative:10} {function:12} {shared:7} bytes, {registers} registers, {stack} spilt"
-                    )
+                    taken = f"{shared:7} bytes, {registers} registers, {stack} spilt"
+                    print(f"{name:28} {derivative:10} {function:12} {taken}")
                     worst = max(worst, shared)
     sys.exit(f"expected at most {SHARED} bytes of shared memory" if worst > SHARED else 0)
 

@@ -72,10 +72,11 @@ def test_a_short_log_is_looked_at_as_far_as_it_goes(episodes, length):
 
 
 def test_the_first_choice_is_named_with_the_first_that_the_log_supports():
-    policies = [{"name": name, "supported": held} for name, held in (("a", False), ("b", False), ("c", True))]
-    assert "does not show what a does" in best_supported({"policies": policies})
-    assert "of those whose actions it shows, c is first" in best_supported({"policies": policies})
-    assert "nor what any of the others does" in best_supported({"policies": policies[:2]})
+    given = {"a": False, "b": False, "c": True}
+    policies = [{"name": name, "supported": held, "unsupported": 0.1} for name, held in given.items()]
+    assert "In 10% of the states the log shows nothing like what a does" in best_supported({"policies": policies})
+    assert "Of those that it shows, prefer c." in best_supported({"policies": policies})
+    assert "that holds for all of them" in best_supported({"policies": policies[:2]})
     assert best_supported({"policies": policies[2:]}) == best_supported({"policies": [{"name": "old"}]}) == ""
 
 

@@ -155,10 +155,18 @@ def test_a_page_says_how_well_such_rankings_did_and_where_another_criterion_did_
     monkeypatch.setattr(decision, "ranking_evidence", evidence(0.1, 0.4))
     told, _ = report(write_unplayed(tmp_path))
     assert "| Fitted Q evaluation | 0.50 | 10% |" in told and "held the true value for 88% of the policies" in told
-    assert "The smallest regret" not in told
+    assert "had the smallest regret" not in told
     monkeypatch.setattr(decision, "ranking_evidence", evidence(0.4, 0.1))
     told, _ = report(tmp_path)
-    assert "The smallest regret is that of another criterion: TD error (smallest)." in told
+    assert "TD error (smallest) had the smallest regret." in told
+    sets = {
+        "rewind/a-v0": {"coverage": 0.9, "value_regret": 0.1},
+        "rewind/b-v0": {"coverage": 0.05, "value_regret": 1.0},
+    }
+    whole = evidence(0.4, 0.1)() | {"fqe_by_set": sets}
+    monkeypatch.setattr(decision, "ranking_evidence", lambda: whole)
+    told, _ = report(tmp_path)
+    assert "88% of the policies, on b for 5%; on b its first choice lost 100% of the spread." in told
 
 
 def test_rows_that_are_not_those_of_results_json_are_refused(tmp_path, capsys):

@@ -61,27 +61,37 @@ def tied_with_best(record: Mapping[str, Any]) -> list[str]:
     return [policy["name"] for policy in record["policies"][1:] if policy["tied"]]
 
 
+def preferred(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The policy to start with: the highest estimate of those whose actions the log shows; of all if there is none."""
+    policies: Sequence[Mapping[str, Any]] = record["policies"]
+    return next((policy for policy in policies if policy.get("supported", True)), policies[0])
+
+
 def best_supported(record: Mapping[str, Any]) -> str:
-    """A sentence where the log does not show what the first policy does; empty where it does."""
-    policies = record["policies"]
-    if policies[0].get("supported", True):  # files of earlier versions do not say
+    """What to do where the log does not show what the first policy does; empty where it does."""
+    first, choice = record["policies"][0], preferred(record)
+    if first.get("supported", True):  # files of earlier versions do not say
         return ""
-    named = next((policy["name"] for policy in policies if policy["supported"]), None)
-    rest = "nor what any of the others does" if named is None else f"of those whose actions it shows, {named} is first"
-    return f"The log does not show what {policies[0]['name']} does: its estimate may be far too high; {rest}."
+    seldom = f"In {first['unsupported']:.0%} of the states the log shows nothing like what {first['name']} does: its "
+    rest = "; that holds for all of them" if choice is first else f". Of those that it shows, prefer {choice['name']}"
+    return f"{seldom}estimate may be far too high{rest}. Try a policy on a small scale before you rely on it."
 
 
 def how_measured(record: Mapping[str, Any]) -> str:
     where = "held-out trajectories" if record["held_out"] else "trajectories, which the policies were trained on"
     cut = record["log"]["cut"]
     fit = record.get("settings")  # files of earlier versions do not have it
-    size = "" if fit is None else f" ({fit['members']} networks, {fit['steps']:,} steps each)"
+    size = "" if fit is None else f" ({fit['members']} networks, {fit['steps']:,} steps each{_order(fit)})"
     short = f" (a time-out ends the sum: {cut:,} of them are cut short by it)" if cut else ""
     return (
         f"Values are discounted sums of the log's rewards (discount {record['discount']:g}) from the first states of "
         f"{record['trajectories']:,} {where}, by fitted Q evaluation{size}, with 95% intervals. "
         f"The mean discounted return of these trajectories is {told(record['log']['monte_carlo'])}{short}."
     )
+
+
+def _order(fit: Mapping[str, Any]) -> str:
+    return f", TR order with beta {fit['beta']:g}" if fit.get("order") == "tr" else ""
 
 
 def told(estimate: Sequence[float | None]) -> str:
@@ -102,5 +112,11 @@ def _line(rank: int | str, policy: Mapping[str, Any]) -> dict[str, Any]:
         "value [95%]": told(policy["estimate"]),
         "against the log [95%]": told(policy["against_log"]),
         "distance": "-" if policy["distance"] is None else number(policy["distance"]),
-        **({"importance sampling [95%]": told(policy["importance"]["estimate"])} if "importance" in policy else {}),
+        **({"importance sampling [95%]": by_importance(policy["importance"])} if "importance" in policy else {}),
     }
+
+
+def by_importance(found: Mapping[str, Any]) -> str:
+    """An estimate by importance sampling, and how many trajectories it rests on."""
+    effective = found.get("effective")
+    return told(found["estimate"]) + ("" if effective is None else f", of {effective:.1f} trajectories")

@@ -11,6 +11,7 @@ from rewind.evaluation.offline_table import (
     AGAIN,
     LOG,
     best_supported,
+    by_importance,
     how_measured,
     read_offline,
     tied_with_best,
@@ -19,6 +20,7 @@ from rewind.evaluation.offline_table import (
 from rewind.evaluation.rows import by_run, diagnostics_of
 from rewind.files import file_digest
 from rewind.report.document import Block, Cell, Fold, Line, Section, Table
+from rewind.report.methods import short
 from rewind.report.train_folder import Training
 from rewind.table import alike, listed, number
 
@@ -37,6 +39,7 @@ DISTANCE = (
     "log's actions (2: from one end to the other); of discrete actions, the share that is another one. Outside: share "
     "of its actions beyond the middle 99% of the log's; of discrete actions, those that are fewer than 0.5% of the log."
 )
+LEAST_KNOWN = 0.5  # of the rows whose return is known, for critics to be compared with it
 CRITICS = "value_bias"  # the criterion that compares critics with the log
 CRITERIA = {
     "fqe": "Fitted Q evaluation",
@@ -82,7 +85,7 @@ def _ranking(record: Mapping[str, Any], opinion: str) -> list[Block]:
     lines = [_line(rank, policy) for rank, policy in enumerate(policies, 1)]
     lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 5], total=True))
     ranked = Table("Policies, ranked by the log alone", COLUMNS, lines, DISTANCE, cards=True)
-    data = Fold("The log that this rests on", [_data_table(record), *_action_table(record)])
+    data = Fold("The log that this rests on", [_data_table(record), *_action_table(record), *_sampled_table(policies)])
     leaves = Fold("Where the policies leave the log most", [_leaves_table(policies)])
     said = " ".join(filter(None, (verdict(record), opinion)))
     return [said, ranked, how_measured(record), READING, data, leaves]
@@ -111,7 +114,7 @@ def second_opinion(record: Mapping[str, Any], training: Training) -> str:
     if not regrets.get(CRITICS, math.inf) < regrets.get("fqe", math.inf):
         return ""
     runs = by_run(training.rows)
-    found = {f"{number:03}": diagnostics_of(runs[key][-1]).get(CRITICS) for key, number in training.numbers.items()}
+    found = {f"{number:03}": _bias(diagnostics_of(runs[key][-1])) for key, number in training.numbers.items()}
     policies = {policy["name"]: found.get(Path(policy["folder"]).name) for policy in record["policies"]}
     known = {name: abs(bias) for name, bias in policies.items() if bias is not None}
     if len(known) < 2:
@@ -125,6 +128,12 @@ def second_opinion(record: Mapping[str, Any], training: Training) -> str:
     )
 
 
+def _bias(figures: Mapping[str, float | None]) -> float | None:
+    """Q minus returns; None where most rows are cut off by a time-out, so that their return is not known."""
+    rows, known = figures.get("rows"), figures.get("value_rows")
+    return figures.get(CRITICS) if rows and known and known >= LEAST_KNOWN * rows else None
+
+
 def _line(rank: int, policy: Mapping[str, Any]) -> Line:
     cells = [
         _cell(policy["estimate"]),
@@ -134,7 +143,7 @@ def _line(rank: int, policy: Mapping[str, Any]) -> Line:
         Cell(f"{policy['outside']:.1%}"),
         Cell("; ".join(policy["concerns"]) or "nothing that we look for"),
     ]
-    return Line(f"{rank}. {policy['name']}", cells)
+    return Line(f"{rank}. {policy['name']} (policies/{Path(policy['folder']).name})", cells)
 
 
 def _cell(estimate: Sequence[float], more: str = "") -> Cell:
@@ -168,6 +177,16 @@ def _action_table(record: Mapping[str, Any]) -> list[Table]:
     return [Table("Actions of the log, and of the first policy in the same states", ("", *FIVE), lines)]
 
 
+def _sampled_table(policies: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Weighted importance sampling, where the log has what it needs."""
+    known = [policy for policy in policies if "importance" in policy]
+    if not known:
+        return []
+    lines = [Line(policy["name"], [Cell(by_importance(policy["importance"]))]) for policy in known]
+    note = "By the log's own action probabilities. It rests on few trajectories: below about ten it means little."
+    return [Table("Weighted importance sampling", ("Policy", "Value [95%]"), lines, note)]
+
+
 def _leaves_table(policies: Sequence[Mapping[str, Any]]) -> Table:
     lines = []
     for policy in policies:
@@ -198,26 +217,40 @@ def _evidence() -> list[Block]:
         Line(CRITERIA[name], [Cell(_shown(figures.get(key), form)) for key, form in forms.items()])
         for name, figures in criteria.items()
     ]
-    better = _better_than_fitting(criteria, "rank_correlation", "highest rank correlation", 1)
-    better += _better_than_fitting(criteria, "regret", "smallest regret", -1)
     note = (
         f"Means over data sets with simulators: {', '.join(evidence['sets'])}; {evidence['policies']} policies in all. "
         "Regret: what choosing the first by this criterion loses against the "
         "truly best, as a share of the spread from the worst to the best, in the whole return and in the discounted "
-        "value, which is what is estimated. Nominal 95% intervals of fitted Q evaluation "
-        f"held the true value for {_shown(evidence['coverage'], '.0%')} of the policies.{better}"
+        "value, which is what is estimated. TD error and Q minus returns rank policies with critics alone. "
+        "Nominal 95% intervals of fitted Q evaluation held the true value for "
+        f"{_shown(evidence['coverage'], '.0%')} of the policies{_range(evidence)}.{_better_than_fitting(criteria)}"
     )
     columns = ("Criterion", "Rank correlation", "Regret of the first choice", "Regret in the discounted value")
     return [Table("How well criteria ranked policies where we could check", columns, lines, note)]
 
 
-def _better_than_fitting(criteria: Mapping[str, Any], key: str, words: str, sign: int) -> str:
-    """A sentence where another criterion did better than fitted Q evaluation."""
-    known = {name: sign * figures[key] for name, figures in criteria.items() if figures[key] is not None}
-    best = max(known, key=lambda name: known[name], default="fqe")
-    if best == "fqe" or known[best] <= known.get("fqe", -float("inf")):
+def _range(evidence: Mapping[str, Any]) -> str:
+    """On which set intervals held least often, and how bad the worst first choice was."""
+    sets = evidence.get("fqe_by_set", {})
+    if len(sets) < 2:
         return ""
-    return f" The {words} is that of another criterion: {CRITERIA[best]}."
+    held = min(sets, key=lambda name: sets[name]["coverage"])
+    lost = max(sets, key=lambda name: sets[name]["value_regret"])
+    return (
+        f", on {short(held)} for {sets[held]['coverage']:.0%}; on {short(lost)} its first choice lost "
+        f"{sets[lost]['value_regret']:.0%} of the spread"
+    )
+
+
+def _better_than_fitting(criteria: Mapping[str, Any]) -> str:
+    """A sentence where other criteria did better than fitted Q evaluation."""
+    found: dict[str, list[str]] = {}
+    for key, words, sign in (("rank_correlation", "highest rank correlation", 1), ("regret", "smallest regret", -1)):
+        known = {name: sign * figures[key] for name, figures in criteria.items() if figures[key] is not None}
+        best = max(known, key=lambda name: known[name], default="fqe")
+        if best != "fqe" and known[best] > known.get("fqe", -math.inf):
+            found.setdefault(best, []).append(words)
+    return "".join(f" {CRITERIA[best]} had the {' and the '.join(words)}." for best, words in found.items())
 
 
 def _shown(value: float | None, form: str) -> str:

@@ -90,28 +90,38 @@ def average_ranks(values: Array) -> Array:
 
 
 def summarise(measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Means over sets, for the page of a training."""
-    names = measured[0]["criteria"] if measured else ()
-    criteria = {}
-    for name in names:
-        of = [one["criteria"][name] for one in measured]
-        criteria[name] = {key: _mean([figures[key] for figures in of]) for key in MEANS}
+    """Means over sets, for the page of a training; and what fitted Q evaluation did on each."""
+    criteria = _means(measured)
     return {
         "sets": [one["set"] for one in measured],
         "policies": sum(len(one["truths"]) for one in measured),
         "coverage": criteria.get("fqe", {}).get("coverage"),
         "criteria": criteria,
+        "fqe_by_set": {
+            one["set"]: {key: one["criteria"]["fqe"][key] for key in ("coverage", "value_regret")} for one in measured
+        },
     }
+
+
+def _means(measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of each criterion, over the sets."""
+    criteria = {}
+    for name in measured[0]["criteria"] if measured else ():
+        of = [one["criteria"][name] for one in measured]
+        criteria[name] = {key: _mean([figures.get(key) for figures in of]) for key in MEANS}
+    return criteria
 
 
 def overview(measured: Sequence[Mapping[str, Any]], wanted: int) -> Table:
     """All sets, for a page of the docs: regrets, rank correlations and coverage, all in the discounted value."""
     lines = []
-    for one in measured:
-        criteria = one["criteria"]
-        cells = [_told(criteria[name]["value_regret"]) for name in COLUMNS]
-        cells += [_told(criteria[name]["value_rank_correlation"]) for name in ("fqe", "value_bias")]
-        lines.append(Line(one["set"].removeprefix("rewind/"), [*cells, Cell(f"{criteria['fqe']['coverage']:.0%}")]))
+    for name, criteria in [
+        *((one["set"], one["criteria"]) for one in measured),
+        ("mean", _means(measured)),
+    ]:
+        cells = [_told(criteria[each]["value_regret"]) for each in COLUMNS]
+        cells += [_told(criteria[each]["value_rank_correlation"]) for each in ("fqe", "value_bias")]
+        lines.append(Line(name.removeprefix("rewind/"), [*cells, Cell(f"{criteria['fqe']['coverage']:.0%}")]))
     columns = ("set", *COLUMNS.values(), "ρ of FQE", "ρ of Q − returns", "intervals that hold")
     return Table(f"Regret of the first choice by each criterion, {len(measured)} of {wanted} sets", columns, lines)
 
