@@ -23,7 +23,7 @@ CASES = [
     *[(name, {"beta": 0.6, "layer_norm": True}) for name in ("td3_bc", "iql", "edac")],
     *[(name, {"beta": 0.6, "window": 4}) for name in ("td3_bc", "iql", "edac")],
     *[("rebrac", options) for options in ({"beta": 1.0}, {"beta": 0.6}, {"beta": 0.6, "window": 4})],
-    *[("dqn", options) for options in ({"beta": 1.0}, {"beta": 0.6}, {"beta": 0.6, "window": 4, "layer_norm": True})],
+    *[("dqn", options) for options in ({"beta": 1.0}, {"beta": 0.6}, {"beta": 0.6, "window": 4})],
     ("discrete_iql", {"beta": 0.6}),
     ("discrete_bc", {}),
     ("bc", {}),

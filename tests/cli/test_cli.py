@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("tyro")
 
 from rewind.cli import main
+from rewind.cli.arguments import _answered
 
 
 @pytest.mark.parametrize("asked", [["train", "--help"], ["data", "list"]])
@@ -64,3 +65,10 @@ def test_names_that_files_bring_do_not_steer_the_terminal(tmp_path, capsys):
         main(["inspect", str(tmp_path / "none\x1b[2J.npz")])
     printed = "".join(capsys.readouterr())
     assert "\x1b" not in printed and "\x07" not in printed and "\\x1b[2J" in printed
+
+
+def test_an_option_that_may_be_true_or_false_is_true_alone():
+    alone = ["train", "--layer-norm", "--steps", "5", "--discrete"]
+    assert _answered(alone) == ["train", "--layer-norm", "True", "--steps", "5", "--discrete", "True"]
+    given = ["train", "--layer-norm", "false", "--discrete", "True"]
+    assert _answered(given) == ["train", "--layer-norm", "False", "--discrete", "True"]

@@ -107,8 +107,11 @@ def test_layer_norm_is_a_program_of_its_own_and_renames_no_old_run():
     with pytest.raises(UsageError, match="it comes from --layer-norm"):
         describe(set=("layer_norm=1",))
     check_runs(DATA, [plain, normed], Options(fused=True, batch_size=128))
-    with pytest.raises(UsageError, match=r"fused kernels with layer norm .* batches of 100: leave fused out"):
-        check_runs(DATA, [plain, normed], Options(fused=True, batch_size=100))
+    with pytest.raises(UsageError, match=r"fused kernels take .* with layer norm, batches of 100 .*: leave fused out"):
+        check_runs(DATA, [normed], Options(fused=True, batch_size=100))
+    deep = engine_run(describe(hidden=(512, 512, 512, 512))[0].spec, DATA)
+    with pytest.raises(UsageError, match="given layers of 512, 512, 512, 512, batches of 128"):
+        check_runs(DATA, [deep], Options(fused=True, batch_size=128))
 
 
 def test_orders_and_weightings_are_runs_of_their_own_where_they_change_anything():

@@ -28,7 +28,6 @@ class DQN(Agent[DQNState]):
     """Double DQN with CQL's penalty."""
 
     hidden: tuple[int, ...] = shape((256, 256), low=1)
-    layer_norm: bool = shape(False)
     window: int = shape(1, low=1)  # rows over which targets are recomputed; 1: they are carried
     discrete: ClassVar[bool] = True
 
@@ -42,7 +41,7 @@ class DQN(Agent[DQNState]):
 
     def init(self, key: Array, batch_size: int) -> DQNState:
         sizes = [self.observation_size, *self.hidden, self.action_size]
-        critics = MLP(key, sizes, ensemble=2, layer_norm=self.layer_norm)
+        critics = MLP(key, sizes, ensemble=2)  # one of them is the policy, which has no layer norm
         return DQNState(learner(critics), copy(critics), jnp.zeros(batch_size))
 
     def update(self, state: DQNState, batch: Transitions) -> tuple[DQNState, Metrics, Array]:

@@ -6,6 +6,7 @@ import re
 import sys
 from contextlib import redirect_stderr
 from dataclasses import make_dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union
 
 from rewind.errors import RewindError, UsageError, require
@@ -35,6 +36,9 @@ __all__ = [
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 SETTINGS = (tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes)
+
+MAY_BE_ALONE = ("--layer-norm", "--discrete", "--merge-fragments", "--normalise-states")
+ANSWERS = ("true", "false")
 
 T = TypeVar("T")
 RARE = "rare"
@@ -69,7 +73,7 @@ def parse(commands: Any, arguments: list[str]) -> Any:
     os.environ["COLUMNS"] = "10000"  # so that tyro breaks no line, and a sentence stays one
     try:
         with redirect_stderr(said):
-            return tyro.cli(commands, prog="rewind", args=arguments, config=SETTINGS)
+            return tyro.cli(commands, prog="rewind", args=_answered(arguments), config=SETTINGS)
     except SystemExit as error:
         if not error.code:
             raise
@@ -79,6 +83,17 @@ def parse(commands: Any, arguments: list[str]) -> Any:
             del os.environ["COLUMNS"]
         else:
             os.environ["COLUMNS"] = columns
+
+
+def _answered(arguments: list[str]) -> list[str]:
+    """Options that are True, False or left to a default need no answer: alone they mean True."""
+    words: list[str] = []
+    for word, after in zip_longest(arguments, arguments[1:], fillvalue=""):
+        asked = bool(words) and words[-1] in MAY_BE_ALONE
+        words.append(word.capitalize() if asked and word.lower() in ANSWERS else word)
+        if word in MAY_BE_ALONE and after.lower() not in ANSWERS:
+            words.append("True")
+    return words
 
 
 def _one_line(box: str) -> str:

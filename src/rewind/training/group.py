@@ -229,21 +229,20 @@ def finite(value: Any) -> float | None:
 def _check_fused(agent: Any, rows: int) -> None:
     from rewind.agents import fused  # Pallas: for those who want it
 
-    inputs = agent.observation_size + (0 if agent.discrete else agent.action_size)
-    outputs = agent.action_size if agent.discrete else 1
-    if not fused.fits((inputs, *agent.hidden, outputs), rows, norm=True):
-        layers = ", ".join(map(str, agent.hidden))
+    inputs = agent.observation_size + agent.action_size  # of a critic, which has the most
+    if not fused.fits((inputs, *agent.hidden, 1), rows, agent.layer_norm):
+        layers, norm = ", ".join(map(str, agent.hidden)), " with layer norm" if agent.layer_norm else ""
         raise UsageError(
-            "fused kernels with layer norm take at most 64 inputs, two or three hidden layers of 64, 128 or 256, and "
-            f"batches of a multiple of 128; given {inputs} inputs, layers of {layers}, batches of {rows}: leave fused "
-            "out, or layer_norm"
+            "fused kernels take two or three hidden layers of 64, 128 or 256, batches of a multiple of 128 and at most "
+            f"128 inputs (64 with layer norm or three layers); given layers of {layers}{norm}, batches of {rows} and "
+            f"{inputs} inputs: leave fused out"
         )
 
 
 def check_runs(data: Trajectories, runs: Sequence[Run], options: Options) -> None:
     """What agents cannot learn from, or not in so many steps, raises an error before anything is compiled."""
     for run in runs:
-        if options.fused and run.agent.layer_norm:
+        if options.fused and run.agent.has("hidden"):  # not somebody's own
             _check_fused(run.agent, options.batch_size)
         carried = run.agent.window == 1 and run.agent.beta is not None and plain(run.agent.beta) != 1.0
         if run.sampler.order != "backward" and carried:

@@ -153,12 +153,20 @@ def _check_settings(algorithm: str, settings: dict[str, Any]) -> None:
             raise unknown_name(f"setting of {algorithm}", name, fields)
 
 
+LOOKED_AT = 10_000  # rows of data that may be large: enough to see that actions are not one-hot
+
+
 def agent_data(kind: type[Agent[Any]], data: Trajectories) -> Trajectories:
     """The data as an agent takes it: dict observations as vectors, and one-hot actions where it takes those and the
     data has whole numbers.
     """
     data = with_vectors(data)
-    if not kind.discrete or (data.actions.ndim == 2 and data.actions.shape[1] > 1):
+    if not kind.discrete:
+        return data
+    if data.actions.ndim == 2 and data.actions.shape[1] > 1:
+        first = np.asarray(data.actions[:LOOKED_AT])
+        if not (np.isin(first, (0, 1)).all() and (first.sum(1) == 1).all()):
+            raise UsageError(f"actions of {kind.__name__} are whole numbers from 0 on, or one-hot; here: {first[0]}")
         return data
     numbers = np.asarray(data.actions).reshape(data.rows)
     if not (np.issubdtype(numbers.dtype, np.integer) or (numbers == np.round(numbers)).all()) or numbers.min() < 0:
