@@ -119,6 +119,41 @@ def test_a_film_that_lacks_a_package_names_its_extra(tmp_path, capsys, monkeypat
     assert f"'{package}', which is not installed: pip install " in said and f"[{extra}]'" in said
 
 
+def first_action(environment, observation, actions, folder):
+    """A policy that always takes the first of its discrete actions."""
+    layer, bias = np.zeros((observation, actions)), np.eye(actions)[0]
+    mean, scale = np.zeros(observation), np.ones(observation)
+    return Policy([layer], [bias], mean, scale, provenance={"environment": environment}, discrete=True).save(folder)
+
+
+def test_a_grid_world_draws_its_walls_goal_and_agent(tmp_path, capsys):
+    pytest.importorskip("gymnasium")
+    pytest.importorskip("imageio")
+    from rewind.envs.gridworld import AGENT, FLOOR, GOAL, PIXELS, WALL, GridWorld
+
+    env = GridWorld()
+    folder = first_action("rewind/GridWorld-large-v0", len(env.numbers), 4, tmp_path)
+    main(["watch", str(folder), "--frames", "101"])
+    assert "drawn by: its own renderer" in capsys.readouterr().out
+    cells = frames(folder / "episode.gif")[:, ::PIXELS, ::PIXELS]
+    assert ((cells == WALL).all(-1) == env.maze.walls).all() and (cells[0][env.goal] == GOAL).all()
+    assert {tuple(colour) for colour in cells[0].reshape(-1, 3).tolist()} == {FLOOR, WALL, GOAL, AGENT}
+    agent = np.argwhere((cells == AGENT).all(-1))  # frame, row, column
+    assert len(agent) == len(cells) > 1 and (np.diff(agent, axis=0) == (1, 0, 1)).all()  # to the right
+
+
+@pytest.mark.parametrize(("environment", "observation", "action"), [("CartPole-v1", 4, 2), ("Acrobot-v1", 6, 3)])
+def test_a_film_that_lacks_pygame_says_so_in_one_line(tmp_path, capsys, monkeypatch, environment, observation, action):
+    pytest.importorskip("gymnasium")
+    pytest.importorskip("imageio")
+    folder = first_action(environment, observation, action, tmp_path)
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(SystemExit):
+        main(["watch", str(folder)])
+    error = capsys.readouterr().err
+    assert "'pygame', which is not installed: pip install pygame" in error and error.count("\n") == 1
+
+
 def test_an_ant_that_nothing_can_render_is_drawn_from_above(tmp_path, monkeypatch, capsys):
     for package in ("mujoco.batch", "matplotlib", "imageio"):
         pytest.importorskip(package)

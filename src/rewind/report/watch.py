@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.errors import UsageError, require
+from rewind.errors import MissingExtra, UsageError, require
 from rewind.files import whole_file
 from rewind.policy import Policy
 from rewind.report.figures import INK, new_figure, styled
@@ -77,6 +77,8 @@ def _rendered(env: Any, path: Array) -> Array:
     try:
         return np.asarray(env.render()[0])
     except Exception as error:  # depends on the renderer
+        if getattr(error.__cause__, "name", None) == "pygame":  # Gymnasium's classic control; no extra of ours has it
+            raise MissingExtra("this needs the package 'pygame', which is not installed: pip install pygame") from error
         raise UsageError(f"this environment cannot draw: {type(error).__name__}: {error}") from error
 
 
