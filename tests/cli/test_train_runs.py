@@ -11,6 +11,7 @@ for package in ("jax", "equinox", "optax", "tyro"):
 
 from tests.helpers import make
 
+from rewind.agents.settings import paper_row
 from rewind.cli import train_recommended
 from rewind.cli.train_options import AgentOptions, DataOptions, EvaluationOptions, MemoryOptions, TrainOptions
 from rewind.cli.train_recommended import with_recommended
@@ -144,6 +145,23 @@ def test_rebrac_has_its_layer_norm_and_batch_size_unless_somebody_says_otherwise
     assert engine_run(usual.spec, DATA).agent.layer_norm and not engine_run(off.spec, DATA).agent.layer_norm
     (mujoco,), (small,) = (describe("hopper-medium-v2", algorithm="rebrac", batch_size=size) for size in (None, 64))
     assert (mujoco.spec.batch_size, small.spec.batch_size) == (1024, 64)
+
+
+def test_rebrac_says_where_its_penalties_are_not_the_published_ones(recwarn):
+    for task in ("umaze", "umaze-diverse", "medium-play", "medium-diverse", "large-play", "large-diverse"):
+        old, new = (paper_row("rebrac", f"antmaze-{task}-{version}") for version in ("v0", "v2"))
+        assert old == new and "actor_penalty" in new
+    both = ("actor_penalty=0.1", "critic_penalty=0,0.1")
+    for name in ("antmaze-umaze-v2", MAZE, "hopper-medium-v2", "rewind/ogbench-cube-single-play-singletask-task1-v0"):
+        describe(name, algorithm="rebrac")
+    describe("cube-single-noisy-v0", algorithm="rebrac", set=both)
+    describe("cube-single-noisy-v0")
+    assert not recwarn.list
+    for name in ("cube-single-noisy-v0", "somebody/mine"):
+        with pytest.warns(match=f"ReBRAC: .* for {name}; taking actor_penalty 0.01 and critic_penalty 0.01 "):
+            describe(name, algorithm="rebrac")
+    with pytest.warns(match=r"taking critic_penalty 0.01 \(--set critic_penalty=...\)"):
+        describe("cube-single-noisy-v0", algorithm="rebrac", set=both[:1])
 
 
 @pytest.fixture

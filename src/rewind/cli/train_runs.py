@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rewind.agents import AGENTS
-from rewind.agents.settings import paper_batch_size, required_beta
+from rewind.agents.settings import agent_label, paper_batch_size, paper_settings, required_beta
 from rewind.cli.train_options import TrainOptions
 from rewind.data.catalogue import known_entry
-from rewind.errors import UsageError, unknown_name
+from rewind.errors import UsageError, unknown_name, warn
 from rewind.evaluation.scoring import find_environment, usual_environment
 from rewind.rebuilt.recipes import built_otherwise
 from rewind.run_spec import SAMPLING, VIEW, RunSpec, canonical
@@ -20,6 +20,7 @@ from rewind.training.spec import usual_settings
 # Of the data, or with a flag of their own.
 ELSEWHERE = {"observation_size": "the data", "action_size": "the data", "hidden": "--hidden", "beta": "--betas",
              "layer_norm": "--layer-norm", "window": "--window"}  # fmt: skip
+PENALTIES = ("actor_penalty", "critic_penalty")  # ReBRAC's, which its authors chose for each data set
 
 
 class Described(NamedTuple):
@@ -58,6 +59,8 @@ def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, A
         episodes=command.evaluation.episodes,
     )  # fmt: skip
     usual = usual_settings(agent.algorithm, name, agent.steps)
+    if agent.algorithm == "rebrac":
+        _say_unpublished(common, {**paper_settings("rebrac", name), **fixed, **swept}, usual)
     described: dict[RunSpec, Described] = {}  # the paper's beta may be one of the others
     for values in product(*swept.values()):
         tried = dict(zip(swept, values, strict=True))
@@ -69,6 +72,14 @@ def describe_runs(command: TrainOptions, name: str | None, notes: Mapping[str, A
             spec = canonical(replace(common, sampler=sampler, beta=beta, seed=seed, settings=settings))
             described.setdefault(spec, Described(spec, variant + extra, extra))
     return list(described.values())
+
+
+def _say_unpublished(spec: RunSpec, chosen: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    """Warn where penalties are the class's own: neither published for the data set nor set."""
+    if taken := {setting: usual[setting] for setting in PENALTIES if setting not in chosen}:
+        numbers = " and ".join(f"{setting} {value:g}" for setting, value in taken.items())
+        label, flags = agent_label(spec.algorithm), " ".join(f"{setting}=..." for setting in taken)
+        warn(f"{label}: Rewind knows no published penalties for {spec.dataset}; taking {numbers} (--set {flags})")
 
 
 def batch_size_of(command: TrainOptions, name: str | None) -> int:
