@@ -62,7 +62,7 @@ class AgentOptions:
     """Recompute the weighted target over this many rows instead of carrying it along sweeps. Works with any sampler
     and costs this many bootstraps per row. With a beta of 0: the n-step return."""
     bounded: bool = False
-    """Clip the critics' targets to the returns that the rewards allow (td3_bc, iql). For critics that diverge; it can
+    """Clip the critics' targets to the returns that the rewards allow (not edac). For critics that diverge; it can
     lower scores."""
     set: tuple[str, ...] = ()
     """Hyper-parameters of the agent, as NAME=NUMBER, or NAME=NUMBER,NUMBER to try several: alpha=1,2.5
@@ -85,7 +85,7 @@ class MemoryOptions:
     stagger: Rare[bool] = False
     """Start the first sweeps at random steps instead of the last ones."""
     order: Rare[str] = "backward"
-    """Order of the rows of a sweep. For comparison: forward or shuffled, with a beta of 1 only."""
+    """Order of the rows of a sweep. For comparison: forward or shuffled, with a beta of 1 or a --window."""
     weighting: Rare[str] = "rank"
     """How priorities become probabilities: rank, softmax or proportional."""
     weighting_temperature: Rare[float] = 1.0
