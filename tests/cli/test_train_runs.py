@@ -187,8 +187,9 @@ def test_recommended_settings_are_printed_with_their_evidence(capsys, table):
     assert (chosen.agent.bounded, chosen.memory.stagger) == (row["bounded"], False)
     printed = capsys.readouterr().out
     assert "Provisional: no test yet." in printed and all(
-        row["evidence"][name] in printed for name in ("sampler", "beta", "bounded")
+        row["evidence"][name] in printed for name in ("sampler", "beta", "stagger", "bounded", "layer_norm")
     )
+    assert "layer norm: no (why layer_norm)" in printed and chosen.agent.layer_norm is None
     assert with_recommended(command, long).memory.stagger
     dense = with_recommended(command, DATA)
     assert dense.memory.samplers == ("baseline",) and dense.agent == command.agent

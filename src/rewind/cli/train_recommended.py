@@ -32,6 +32,8 @@ def with_recommended(command: TrainOptions, data: Trajectories) -> TrainOptions:
     _check_unset(command.agent, AgentOptions(), ("betas", "bounded", "layer_norm"))
     _check_unset(command.memory, MemoryOptions(), ("samplers", "stagger"))
     print(f"recommended for {choice.label} rewards: {choice.because}.{caution()}")
+    if kind.has("layer_norm") and not row["layer_norm"] and vars(kind).get("layer_norm") is not True:
+        agent["layer_norm"] = None  # as the algorithm has it: no
     for name, value in (memory | agent).items():
         told = " ".join(map(str, value)) if isinstance(value, tuple) else "yes" if value else "no"
         line = {"samplers": "sampler", "betas": "beta"}.get(name, name)

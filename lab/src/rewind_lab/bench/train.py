@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class BenchTrain:
     """
 
     algorithm: str = "td3_bc"
-    """td3_bc, iql, edac or bc."""
+    """td3_bc, iql, edac, rebrac, bc, dqn, discrete_iql or discrete_bc."""
     runs: tuple[int, ...] = (1,)
     """Number of runs trained together; several numbers are measured one after another."""
     variants: tuple[str, ...] = tuple(VARIANTS)
@@ -60,8 +60,11 @@ class BenchTrain:
     """Fields of the agent, for example hidden sizes."""
 
     def run(self) -> None:
+        from rewind.agents import AGENTS
         from rewind.training.engine import check_fused, device_kind
 
+        if self.algorithm not in AGENTS:
+            raise unknown_name("algorithm", self.algorithm, AGENTS)
         for variant in self.variants:
             if variant not in VARIANTS:
                 raise unknown_name("variant", variant, VARIANTS)
@@ -76,6 +79,9 @@ class BenchTrain:
         if self.torch and self.algorithm != "td3_bc":
             raise UsageError("the plain PyTorch loop is TD3+BC; leave out --torch for other algorithms")
         data = random_trajectories(self.size, 400, 600)
+        if AGENTS[self.algorithm].discrete:
+            largest = data.actions.argmax(1)  # one of six
+            data = replace(data, actions=np.eye(data.actions.shape[1], dtype=np.float32)[largest])
         figures: dict[str, Any] = {
             "machine": machine(),
             "device": device_kind(),
