@@ -10,9 +10,10 @@ import pytest
 pytest.importorskip("tyro")
 
 from rewind.cli import main
+from rewind.cli.arguments import MAY_BE_ALONE
 from rewind.cli.help import WELCOME, command_help
 from rewind.cli.main import OWN
-from rewind.cli.options import examples, options_of, subcommands_of, summary
+from rewind.cli.options import VALUES, examples, options_of, subcommands_of, summary
 
 try:
     from rewind_lab.commands import COMMANDS
@@ -51,6 +52,12 @@ def test_every_command_has_a_summary_an_example_that_parses_and_a_text_for_every
     if not subcommands_of(kind):
         assert set(ran) == {kind}
         assert all(option.text.endswith(".") for option in options_of(kind))
+
+
+def test_options_that_may_be_alone_are_all_that_are_true_false_or_a_default():
+    commands = [kind for kind in ALL.values() if not subcommands_of(kind)]
+    asked = {option.names[0] for kind in commands for option in options_of(kind) if option.value == VALUES[bool]}
+    assert asked == set(MAY_BE_ALONE)
 
 
 @pytest.mark.parametrize("path", ["rewind train", "rewind inspect", "rewind data build"])

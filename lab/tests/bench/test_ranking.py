@@ -80,6 +80,7 @@ def test_there_are_eight_sets_or_more_and_forty_policies_of_each():
 def test_the_table_of_all_sets_has_regret_by_every_criterion_and_says_how_many_sets_are_there():
     one = {**judged(fqe=[20, 5, 10], td_error=[1, 2, 3]), "set": "rewind/x-v0"}
     one["criteria"] |= {name: one["criteria"]["td_error"] for name in COLUMNS if name not in one["criteria"]}
+    assert overview([], 9).lines == []
     table = overview([one], 9)
     assert table.caption.endswith("1 of 9 sets") and len(table.columns) == len(table.lines[0].cells) + 1
     told = dict(zip(table.columns[1:], (cell.text for cell in table.lines[0].cells), strict=True))

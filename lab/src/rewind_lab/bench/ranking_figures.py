@@ -114,11 +114,10 @@ def _means(measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def overview(measured: Sequence[Mapping[str, Any]], wanted: int) -> Table:
     """All sets, for a page of the docs: regrets, rank correlations and coverage, all in the discounted value."""
-    lines = []
-    for name, criteria in [
-        *((one["set"], one["criteria"]) for one in measured),
-        ("mean", _means(measured)),
-    ]:
+    lines, figures = [], {one["set"]: one["criteria"] for one in measured}
+    if measured:
+        figures["mean"] = _means(measured)
+    for name, criteria in figures.items():
         cells = [_told(criteria[each]["value_regret"]) for each in COLUMNS]
         cells += [_told(criteria[each]["value_rank_correlation"]) for each in ("fqe", "value_bias")]
         lines.append(Line(name.removeprefix("rewind/"), [*cells, Cell(f"{criteria['fqe']['coverage']:.0%}")]))
