@@ -83,10 +83,10 @@ busy() { # how many stages are at work and not nearly trained
   echo $count
 }
 
-start_stage() { # FOLDER LEFT LANES OPTIONS...
+start_stage() { # FOLDER LEFT OPTIONS...
   local folder=$1 left=$2 minutes
-  minutes=$(awk "BEGIN { print 0.8 * $left / 60 / $3 }") # of the GPU to itself: no more runs than have a chance to finish
-  shift 3
+  minutes=$(awk "BEGIN { print 0.8 * $left / 60 }") # of a lane: groups were timed beside others, so estimates are too
+  shift 2
   mkdir -p "$folder"
   if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
   case $1 in
@@ -113,7 +113,7 @@ run_stages() { # ENDS STAGES LANES: what `begin` leaves in the background
       echo "no time is left for stage $number"
       break
     fi
-    start_stage "$scratch/stage-$number" $left "$3" "${options[@]}" &
+    start_stage "$scratch/stage-$number" $left "${options[@]}" &
     pids[$number]=$!
     echo "stage $number began with $left s left"
   done < <(tail -n +2 "$2")

@@ -40,6 +40,15 @@ def test_five_tasks_their_mean_and_the_published_mean_stand_side_by_side():
     assert {agent for name, agent in found if name == "scene-play"} == {"BC", "TD3+BC", "IQL"}
 
 
+def test_the_interval_of_a_success_rate_stays_between_0_and_100():
+    rows = [
+        row | {"score": 100.0 if row["seed"] else 99.0 * ("task1" not in row["dataset"])}
+        for row in made()
+        if row["algorithm"] == "iql"
+    ]
+    assert lines(rows)["cube-single-play", "IQL"][5].endswith(", 100.0]**")
+
+
 def test_runs_of_other_samplers_and_settings_do_not_count_and_more_seeds_are_said():
     found = lines(made((*TABLES, "c_cube", "e_targets", "e_alpha")))
     assert found["cube-single-play", "TD3+BC"][5:7] == ["**53.0 [53.0, 53.0]**", "4"]

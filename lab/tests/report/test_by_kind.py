@@ -73,7 +73,7 @@ def told_of(effect, **options):
 def test_the_sentences_say_how_much_has_run_and_where_a_method_scores_more(results):
     caption, _, above, *_, claims, advice = evidence(results, judge(results, None))
     assert " planned runs so far, on " in caption
-    assert above.startswith("- Clearly above: TR by `avg_reward` with TD3+BC on AntMaze (+23")  # the largest first
+    assert above.startswith("- Clearly above: TR by `avg_reward` (TD3+BC, AntMaze: +23")  # the largest first
     assert " hold" in claims and advice.startswith("**What to do:**")
 
 
@@ -98,7 +98,7 @@ def test_the_first_words_follow_from_the_numbers():
     ("sparse", "dense", "why", "told"),
     [
         ("tr", "baseline", "no test yet", "compare on your own data: `rewind train --samplers baseline tr --betas 1 "
-         "0.75`, where `baseline` is uniform sampling. `--recommended` is provisional."),
+         "0.75` (`baseline`: uniform sampling). `--recommended` is provisional."),
         ("tr", "baseline", "", "It sets TR with a weighted target (beta 0.75) and bounded targets on sparse rewards, "
          "uniform sampling with bounded targets on dense ones, and has passed its test"),
         ("avg_reward", "avg_reward", "", "`rewind train --recommended`. It sets TR by avg_reward with a weighted "

@@ -89,8 +89,10 @@ class ReadAhead(Iterator[Batch]):
             yield plan[step], store.gather(*rows, backward)
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading, and let go of what was read."""
         self._pool.shutdown(cancel_futures=True)
+        self._ahead.clear()
+        self._current = iter(())
 
 
 def _read(source: Any, rows: Array, values: Array) -> None:

@@ -81,6 +81,8 @@ def _mean(results: PaperResults, agent: str, scores: dict[str, Array], theirs: f
     if not all(map(len, scores.values())):
         return "not run yet", "-"
     ours = results.weighed(agent, {task: ((1.0, runs),) for task, runs in scores.items()}).estimate
+    if ours.low is not None:  # success is between 0 and 100; Student's t does not know that
+        ours = ours._replace(low=max(ours.low, 0.0), high=min(ours.high, 100.0))
     apart = 0.0 if theirs is None else ours.value - theirs
     far = ", far" if abs(apart) > FAR else ""
     return f"**{told(ours, '.1f')}**", "-" if theirs is None else f"{apart:+.1f}{far}"

@@ -141,7 +141,7 @@ def _in_order(gains: Sequence[Gain]) -> list[Gain]:
 
 def _named(gains: Sequence[Gain]) -> str:
     words = [
-        f"{gain.method} with {ALGORITHMS[gain.agent]} on {KINDS[gain.kind]} ({points(gain.difference)}, {gain.counted})"
+        f"{gain.method} ({ALGORITHMS[gain.agent]}, {KINDS[gain.kind]}: {points(gain.difference)}, {gain.counted})"
         for gain in _in_order(gains)[:MOST_NAMED]
     ]
     rest = len(gains) - MOST_NAMED
@@ -169,8 +169,8 @@ def _advice(better: Sequence[str] = ()) -> str:
     if caution():
         samplers = " ".join(["baseline", "tr", *(RANKED[label].sampler for label in better)])
         return (
-            f"**What to do:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75`, where "
-            "`baseline` is uniform sampling. `--recommended` is provisional."
+            f"**What to do:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75` "
+            "(`baseline`: uniform sampling). `--recommended` is provisional."
         )
     sparse, dense = (_words(recommended()[kind]) for kind in ("sparse", "dense"))
     setting = sparse if sparse == dense else f"{sparse} on sparse rewards, {dense} on dense ones"

@@ -42,8 +42,8 @@ def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
     for kind in kinds:
         place, rows = len(kinds) - kinds.index(kind), [gain for gain in gains if gain.kind == kind]
         if all(gain.difference is None for gain in rows):
-            at_limit = max(gain.limited for gain in rows)
-            why = f"{at_limit} sets, all at floor or ceiling" if at_limit else "no runs of both yet"
+            most = max(rows, key=lambda gain: gain.limited)
+            why = f"{most.counted} can show a difference" if most.limited else "no runs of both yet"
             axis.text(1.15 * reach, place, why, va="center", fontsize=NOTE, color=GREY)
         else:
             for gain, shift in zip(rows, (0.2, -0.2), strict=True):
