@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from lab.tests.report import synthetic
@@ -10,7 +10,7 @@ from lab.tests.report import synthetic
 from rewind import DataError, UsageError
 from rewind.report.runs import runs_of
 from rewind_lab.paper import halves
-from rewind_lab.paper.choice import Setting, choice_text, read_choice
+from rewind_lab.paper.choice import Setting, Way, choice_text, read_choice, way_of
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
 from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.commands import PaperChoice
@@ -23,7 +23,7 @@ from rewind_lab.paper.results import read_rows
 
 DEFINITIONS = load_definitions(EVIDENCE)
 COMMITTED = read_choice()
-CHOSEN = Setting("2026-12-01", "tr", 0.75, False, True, False, 'it "won"', 7)
+CHOSEN = Setting("2026-12-01", 'it "won"', 7, Way("tr", 0.75, bounded=True), Way("tr"))
 RESULTS = EVIDENCE.parents[3] / "results" / "evidence"
 
 
@@ -51,7 +51,23 @@ def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
 
 def test_a_choice_reads_back_as_it_was_written(chosen):
     assert read_choice() == CHOSEN
-    chosen.write_text("date = 3")
+    assert (
+        way_of("baseline") == Way("baseline")
+        and Way("baseline").uniform
+        and not Way("baseline", layer_norm=True).uniform
+    )
+    for wrong in (
+        "date = 3",
+        choice_text(CHOSEN).replace("bounded", "bound"),
+        choice_text(CHOSEN).replace("0.75", "much"),
+    ):
+        chosen.write_text(wrong)
+        with pytest.raises(DataError, match="not a choice"):
+            read_choice()
+
+
+def test_a_choice_by_hand_that_is_no_toml_is_refused(chosen):
+    chosen.write_text("date 3")
     with pytest.raises(DataError, match="not a choice"):
         read_choice()
 
@@ -75,6 +91,22 @@ def test_the_recommendation_passes_by_its_stated_rule(chosen, value, verdict):
     outcome = outcome_of(scored(value))
     assert [kind.kind for kind in outcome] == ["sparse", "dense"] and f"setting {verdict}" in outcome_text(outcome)
     assert len(outcome[0].sets) == 13 and len(outcome[1].sets) == 4
+
+
+def test_where_the_choice_is_uniform_sampling_there_is_nothing_to_test(chosen):
+    chosen.write_text(choice_text(replace(CHOSEN, dense=Way("baseline"))))
+    outcome = outcome_of(scored(lambda spec: 3))
+    assert [kind.kind for kind in outcome] == ["sparse"] and "On dense sets it is uniform" in outcome_text(outcome)
+    assert "passes" in outcome_text(outcome)
+
+
+def test_td3_bc_has_its_own_numbers_on_ogbench_in_both_arms_of_the_test(chosen):
+    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    cubes = [spec for spec in specs if spec.suite == "ogbench"]
+    assert {dict(spec.settings)["alpha"] for spec in cubes} == {0.2}
+    assert {(spec.sampler, spec.stagger, spec.dataset.startswith("rewind/ogbench")) for spec in specs} == {
+        ("baseline", False, True), ("tr", True, True), ("baseline", False, False), ("tr", False, False),
+    }  # fmt: skip
 
 
 def test_the_page_says_first_whether_the_setting_passed_and_the_advice_says_so_too(chosen):
@@ -101,14 +133,16 @@ def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
     tables = ("a_mazes", "c_cube", "d_mujoco")
     made = synthetic.rows(lambda spec: (spec.sampler == "tr") * gain(spec), tables, noise=0.0, definitions=EVIDENCE)
     found = PaperResults(runs_of(made), "rewind")
-    line = next(line for line in candidates(found).splitlines() if line.startswith("tr  "))
+    shown = candidates(found).splitlines()
+    assert not any("alpha" in line or "layer_norm" in line for line in shown)  # OGBench's own numbers are no setting
+    line = next(line for line in shown if line.startswith("tr  "))
     assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line
 
 
 # What the library recommends follows the choice
 
 
-SETTINGS = ("sampler", "beta", "stagger", "bounded", "layer_norm")
+SETTINGS = ("sampler", "beta", "bounded", "layer_norm")
 
 
 def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested():
@@ -119,7 +153,7 @@ def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested(
         return
     assert table["date"] == COMMITTED.date
     for kind in ("sparse", "dense"):
-        assert {name: table[kind][name] for name in SETTINGS} == {name: getattr(COMMITTED, name) for name in SETTINGS}
+        assert {name: table[kind][name] for name in SETTINGS} == asdict(COMMITTED.way(kind))
         assert COMMITTED.because.rstrip(".") in table[kind]["evidence"]["sampler"]
     outcome = outcome_of(PaperResults(runs_of(read_rows(RESULTS)), "rewind"))
     passed = not isinstance(outcome, str) and all(kind.passes for kind in outcome)
@@ -141,7 +175,7 @@ def test_the_table_says_how_the_test_stands(chosen, value, provisional):
     assert before["sparse"]["evidence"]["sampler"] == 'chosen on 2026-12-01 from 7 runs: it "won"'
     assert "points over uniform sampling on 13 sparse data sets" in after["sparse"]["evidence"]["sampler"]
     assert before["dense"]["priority"] == "uniform"
-    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sampler="avg_reward"), "not run yet"))
+    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sparse=Way("avg_reward")), "not run yet"))
     assert by_quality["sparse"]["priority"] == "avg_reward"
 
 
@@ -152,9 +186,9 @@ def test_choosing_writes_the_choice_and_the_librarys_table_once(tmp_path, monkey
     monkeypatch.setattr(halves, "CHOICE", tmp_path / "choice.toml")
     monkeypatch.setattr(recommended, "RECOMMENDED", table)
     with pytest.raises(UsageError, match="sampler"):
-        PaperChoice(RESULTS, write=True, sampler="trr", because="it won").run()
+        PaperChoice(RESULTS, write=True, sparse="trr", because="it won").run()
     assert not table.read_text()
-    PaperChoice(RESULTS, write=True, beta=0.75, bounded=True, because="it won").run()
+    PaperChoice(RESULTS, write=True, sparse="tr, beta 0.75", dense="baseline, bounded", because="it won").run()
     assert f"wrote {table}" in capsys.readouterr().out
     assert tomllib.loads(table.read_text())["dense"]["bounded"] is True
     PaperChoice(RESULTS).run()

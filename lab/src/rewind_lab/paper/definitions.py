@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import resources
 from itertools import product
@@ -22,12 +23,16 @@ ALGORITHMS = ("td3_bc", "iql", "edac", "rebrac", "bc")
 # The paper's columns, in its order: priorities that other packages add do not enter its tables.
 SAMPLERS = tuple(column.split()[1] for column in published("td3_bc")["mujoco"])
 PRIORITIES = SAMPLERS[2:]  # all but uniform sampling and plain TR
+CHOSEN = {"chosen on sparse": "sparse", "chosen on dense": "dense"}  # stand for what choice.toml says
 EVIDENCE = Path(__file__).with_name("evidence.toml")  # what is trained on the -v1 data sets
 
 
 @dataclass(frozen=True)
 class Part:
-    """A matrix: all combinations of its lists. See definitions.toml."""
+    """A matrix: all combinations of its lists. See definitions.toml.
+
+    own: with the agent's own numbers for data of the suite (defaults.own), where it has some
+    """
 
     datasets: tuple[str, ...]
     algorithms: tuple[str, ...] = ("td3_bc",)
@@ -39,11 +44,15 @@ class Part:
     stagger: tuple[bool, ...] = (False,)
     blocks: tuple[int | None, ...] = (None,)
     seeds: int | None = None
+    own: bool = False
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """What holds for all tables."""
+    """What holds for all tables.
+
+    own: by suite and agent, settings without which it learns nothing there
+    """
 
     steps: int = 1_000_000
     batch_size: int = 256
@@ -51,6 +60,10 @@ class Defaults:
     points: int = 10
     seeds: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys((*SUITES, "other"), 3))
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    def own_of(self, suite: str, agent: str) -> dict[str, Any]:
+        return dict(self.own.get(suite, {}).get(agent, {}))
 
 
 @dataclass(frozen=True)
@@ -147,14 +160,13 @@ class Definitions:
         return [*included, *table.parts]
 
     def _expand(self, part: Part, choice: RunChoice) -> Iterator[RunSpec]:
-        if part.samplers == ("chosen",):
+        if part.samplers[0] in CHOSEN:
             setting = read_choice()
             if setting is None:
                 return
-            part = replace(
-                part, samplers=(setting.sampler,), betas=(setting.beta,), stagger=(setting.stagger,),
-                settings={name: [value] for name, value in setting.agent.items()},
-            )  # fmt: skip
+            way = setting.way(CHOSEN[part.samplers[0]])
+            settings = {name: [value] for name, value in way.agent.items()}
+            part = replace(part, samplers=(way.sampler,), betas=(way.beta,), settings=settings)
         own = self.defaults
         settings = {**own.settings, **part.settings}
         samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
@@ -171,7 +183,10 @@ class Definitions:
             common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
             for seed, variant in product(self._seeds(part, choice, common.suite), variants):
                 weight = required_beta(dataset) if variant["beta"] == "paper" else float(variant["beta"])
-                yield canonical(replace(common, seed=seed, **{**variant, "beta": weight}))
+                given = own.own_of(common.suite, variant["algorithm"]) if part.own else {}
+                given |= dict(variant["settings"])
+                more = {"beta": weight, "settings": tuple(given.items())}
+                yield canonical(replace(common, seed=seed, **{**variant, **more}))
 
     def _seeds(self, part: Part, choice: RunChoice, suite: str) -> Sequence[int]:
         """As chosen; or so many as the part says, or else the defaults."""
@@ -206,6 +221,12 @@ def load_definitions(path: Path | None = None) -> Definitions:
         raise DataError(f"{path or 'definitions.toml'}: {error}") from error
 
 
+@cache
+def own_settings(suite: str, agent: str) -> dict[str, Any]:
+    """As the evidence has them."""
+    return load_definitions(EVIDENCE).defaults.own_of(suite, agent)
+
+
 def _definitions(content: dict[str, Any]) -> Definitions:
     defaults = _made(Defaults, "default", content.get("defaults", {}))
     tables = {name: _table(name, dict(table)) for name, table in content.get("tables", {}).items()}
@@ -233,7 +254,7 @@ def _table(name: str, content: dict[str, Any]) -> TableDefinition:
 def _part(table: str, content: dict[str, Any]) -> Part:
     part: Part = _made(Part, f"list of a part of table {table}", content)
     _check_names(f"algorithm in table {table}", part.algorithms, ALGORITHMS)
-    _check_names(f"sampler in table {table}", part.samplers, (*SAMPLERS, "priorities", "chosen"))
+    _check_names(f"sampler in table {table}", part.samplers, (*SAMPLERS, "priorities", *CHOSEN))
     for beta in part.betas:
         if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
             raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")

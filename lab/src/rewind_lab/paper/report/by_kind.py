@@ -1,5 +1,6 @@
 """The README's evidence: what TR gains over uniform sampling by kind of data, and what that says so far."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +9,9 @@ from rewind.data.ogbench import suite_of
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block
 from rewind.report.methods import ALGORITHMS, Method
+from rewind.report.runs import Protocol
 from rewind.statistics import LEVEL, Estimate, holm
-from rewind_lab.paper.definitions import PRIORITIES
+from rewind_lab.paper.definitions import PRIORITIES, own_settings
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report.claims import Finding
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, LEAST_SETS, limit_of, points
@@ -66,7 +68,7 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     pairs = {}
     for name in results.datasets:
         if suite_of(name) == kind:
-            sides = (_as_run(results, name, agent, each) for each in (method, Method("baseline")))
+            sides = (_as_run(name, agent, each) for each in (method, Method("baseline")))
             ones, others = (results.scores(name, agent, side) for side in sides)
             if min(len(ones), len(others)) >= LEAST_RUNS:
                 pairs[name] = (ones, others)
@@ -79,13 +81,12 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     return Gain(agent, kind, label, measured.estimate, tuple(used), limited, runs, measured.p())
 
 
-def _as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:
-    """On OGBench sweeps are staggered, and TD3+BC's critics have layer norm (evidence.toml, part c)."""
-    if suite_of(dataset) != "ogbench":
-        return method
-    sweeps = [] if method.sampler == "baseline" else ["staggered starts"]
-    norm = ["layer_norm yes"] if agent == "td3_bc" else []
-    return method._replace(variant=", ".join([*sweeps, *norm]))
+def _as_run(dataset: str, agent: str, method: Method) -> Method:
+    """On OGBench sweeps are staggered (evidence.toml, part c), and an agent may have numbers of its own."""
+    suite = suite_of(dataset)
+    staggered = suite == "ogbench" and method.sampler != "baseline"
+    protocol = Protocol(stagger=staggered, settings=json.dumps(own_settings(suite, agent), sort_keys=True))
+    return method._replace(variant=protocol.against(Protocol()))
 
 
 # In words

@@ -10,7 +10,7 @@ from rewind.files import whole_file, write_json
 from rewind.report.output import write_document
 from rewind.report.runs import runs_of
 from rewind_lab.paper import halves
-from rewind_lab.paper.choice import Setting, choice_text, read_choice
+from rewind_lab.paper.choice import Setting, choice_text, read_choice, way_of
 from rewind_lab.paper.datasets import Data
 from rewind_lab.paper.definitions import SAMPLERS
 from rewind_lab.paper.report import recommended
@@ -137,16 +137,10 @@ class PaperChoice:
     """Folder of results."""
     write: bool = False
     """Write the choice below with today's date. Runs on the held-back half may start once it is committed."""
-    sampler: str = "tr"
-    """The chosen sampler."""
-    beta: float = 1.0
-    """Its weighted target's beta."""
-    stagger: bool = False
-    """Sweeps start at random positions."""
-    bounded: bool = False
-    """Targets stay within the possible returns."""
-    layer_norm: bool = False
-    """Layer norm in the critics."""
+    sparse: str = "tr"
+    """What to do on sparse rewards, as the rows of the list have it: "tr, beta 0.75, layer_norm"."""
+    dense: str = "baseline"
+    """Likewise on dense ones."""
     because: str = ""
     """The evidence, in a sentence."""
 
@@ -158,7 +152,7 @@ class PaperChoice:
         if setting is None:
             print(f"{candidates(results)}\n\nNo setting is chosen yet.")
         else:
-            print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting.words}. {setting.because}")
+            print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting}. {setting.because}")
         outcome = outcome_of(results)
         if setting is not None and write_recommended(setting, outcome):
             print(f"wrote {recommended.RECOMMENDED}, which `rewind train --recommended` and `auto` read; commit it too")
@@ -167,14 +161,15 @@ class PaperChoice:
     def _write(self, results: PaperResults) -> None:
         if read_choice() is not None:
             raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
-        if self.sampler not in SAMPLERS:
-            raise unknown_name("sampler", self.sampler, SAMPLERS)
+        ways = [way_of(text) for text in (self.sparse, self.dense)]
+        for way in ways:
+            if way.sampler not in SAMPLERS:
+                raise unknown_name("sampler", way.sampler, SAMPLERS)
         if not self.because:
             raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
         choosing = set(halves.choosing_half())
         runs = sum(run.dataset in choosing for run in results.every.values())
-        chosen = (self.sampler, self.beta, self.stagger, self.bounded, self.layer_norm)
-        setting = Setting(datetime.now(UTC).date().isoformat(), *chosen, self.because, runs)
+        setting = Setting(datetime.now(UTC).date().isoformat(), self.because, runs, *ways)
         with whole_file(Path(str(halves.CHOICE))) as temporary:
             temporary.write_text(choice_text(setting), encoding="utf-8")
         print(f"wrote {halves.CHOICE}; commit it before any run on the held-back half")

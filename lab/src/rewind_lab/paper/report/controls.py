@@ -13,7 +13,7 @@ from rewind_lab.paper.report.results import PaperResults
 PARTS = {
     "0": "uniform sampling and cloning", "a": "TD3+BC on AntMaze", "b": "IQL and ReBRAC on AntMaze", "c": "OGBench",
     "d": "MuJoCo", "e": "controls", "f": "Adroit, EDAC, other priorities",
-    "recommendation": "the recommendation's test",
+    "recommendation": "the recommendation: candidates and test",
 }  # fmt: skip
 
 MEAN = "Mean of "  # as `compared_table` heads a mean over data sets

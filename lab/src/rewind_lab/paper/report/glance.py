@@ -104,7 +104,7 @@ def _advice(results: PaperResults) -> str:
         return "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
     outcome = outcome_of(results)
     tested = outcome if isinstance(outcome, str) else "passed" if passed(outcome) else "FAILED"
-    return f"{setting.words} (its test on data sets that it was not chosen on: {tested})"
+    return f"{setting} (its test on data sets that it was not chosen on: {tested})"
 
 
 def _sentence(finding: Finding) -> str:

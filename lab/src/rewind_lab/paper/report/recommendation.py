@@ -8,7 +8,8 @@ import numpy as np
 from rewind.run_spec import RunSpec
 from rewind.statistics import Measured
 from rewind.table import table
-from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
+from rewind_lab.paper.choice import SWITCHES, read_choice
+from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions, own_settings
 from rewind_lab.paper.halves import choosing_half, named_sets
 from rewind_lab.paper.report.comparisons import told
 from rewind_lab.paper.report.results import PaperResults
@@ -18,7 +19,6 @@ RULE = (
     f"A setting passes if the lower bound of its pooled difference to uniform sampling is above {WORST_BOUND:g} points "
     f"on sparse and on dense sets, and no set's difference is below {WORST_SET:g}."
 )
-SWITCHES = ("bounded", "layer_norm")  # settings that are on where they are named
 AGENT = "td3_bc"  # with which a setting is chosen and tested
 Sets = dict[str, list[float]]  # scores by data set
 
@@ -40,7 +40,8 @@ class KindResult:
 def outcome_of(results: PaperResults) -> list[KindResult] | str:
     """The test's outcome, or why there is none yet."""
     specs = load_definitions(EVIDENCE).wanted(RunChoice(["recommendation"]))["recommendation"]
-    if all(map(_plain, specs)):
+    setting = read_choice()
+    if setting is None:
         return "not run yet: no setting is chosen (`rewind paper choice`)"
     missing = [spec for spec in specs if spec.run not in results.every]
     if missing:
@@ -55,7 +56,8 @@ def outcome_of(results: PaperResults) -> list[KindResult] | str:
             _difference(results, chosen, uniform, names),
             {name: _difference(results, chosen, uniform, [name]) for name in names},
         )
-        for kind, names in _by_kind(uniform).items()
+        for kind, names in _by_kind(name for name in uniform if name in chosen).items()
+        if not setting.way(kind).uniform  # what cannot differ is not tested
     ]
 
 
@@ -73,7 +75,7 @@ def _difference(results: PaperResults, ones: Sets, others: Sets, names: Sequence
 
 
 def _plain(spec: RunSpec) -> bool:
-    return spec.sampler == "baseline" and not spec.settings
+    return spec.sampler == "baseline" and dict(spec.settings) == own_settings(spec.suite, spec.algorithm)
 
 
 def passed(outcome: Sequence[KindResult]) -> bool:
@@ -89,7 +91,9 @@ def outcome_rows(outcome: Sequence[KindResult]) -> Iterator[tuple[str, Measured,
 
 
 def verdict_text(outcome: Sequence[KindResult]) -> str:
-    return f"The recommended setting {'passes' if passed(outcome) else 'fails'}. {RULE}"
+    other = {"sparse", "dense"} - {kind.kind for kind in outcome}
+    untested = "".join(f" On {kind} sets it is uniform sampling: nothing to test." for kind in sorted(other))
+    return f"The recommended setting {'passes' if passed(outcome) else 'fails'}.{untested} {RULE}"
 
 
 def outcome_text(outcome: list[KindResult] | str) -> str:
@@ -106,7 +110,8 @@ def candidates(results: PaperResults) -> str:
     cells: dict[str, Sets] = {}
     for spec in dict.fromkeys(spec for specs in wanted.values() for spec in specs):
         score = results.every[spec.run].score if spec.run in results.every else np.nan
-        if spec.dataset in choosing and np.isfinite(score):
+        has_own = own_settings(spec.suite, AGENT).keys() <= dict(spec.settings).keys()
+        if spec.dataset in choosing and has_own and np.isfinite(score):
             cells.setdefault(_way(spec), {}).setdefault(spec.dataset, []).append(score)
     uniform = cells.pop("baseline", {})
     rows = []
@@ -122,7 +127,9 @@ def candidates(results: PaperResults) -> str:
 
 
 def _way(spec: RunSpec) -> str:
-    """Stagger is left out: OGBench's runs have it and others have not."""
+    """Stagger and the agent's own numbers are left out: OGBench's runs have them and others have not."""
     beta = f", beta {spec.beta:g}" if spec.beta != 1.0 else ""
-    settings = "".join(f", {name if name in SWITCHES else f'{name} {value}'}" for name, value in spec.settings)
+    own = own_settings(spec.suite, spec.algorithm).items()
+    given = [(name, value) for name, value in spec.settings if (name, value) not in own]
+    settings = "".join(f", {name if name in SWITCHES else f'{name} {value}'}" for name, value in given)
     return f"{spec.sampler}{beta}{settings}" + (f", reuse {spec.reuse}" if spec.reuse != "on_finish" else "")

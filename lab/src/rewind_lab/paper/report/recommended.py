@@ -30,20 +30,21 @@ def write_recommended(setting: Setting, outcome: Outcome) -> bool:
 
 
 def recommended_text(setting: Setting, outcome: Outcome) -> str:
-    """One setting for both kinds of rewards; what its test says of each stands with it."""
+    """A way for each kind of rewards; what its test says stands with it."""
     lines = [HEAD, f"provisional = {toml_value(_provisional(outcome))}", f"date = {toml_value(setting.date)}"]
     together = "chosen together with the sampler, as one setting"
-    values: dict[str, str | float | bool] = {
-        "priority": setting.sampler if setting.sampler in PRIORITIES else "uniform",
-        "sampler": setting.sampler,
-        "beta": setting.beta,
-        "stagger": setting.stagger,
-        "bounded": setting.bounded,
-        "layer_norm": setting.layer_norm,
-    }
     for kind in ("sparse", "dense"):
-        evidence = _evidence(setting, kind, outcome)
+        way, evidence = setting.way(kind), _evidence(setting, kind, outcome)
+        values: dict[str, str | float | bool] = {
+            "priority": way.sampler if way.sampler in PRIORITIES else "uniform",
+            "sampler": way.sampler,
+            "beta": way.beta,
+            "stagger": "one length",
+            "bounded": way.bounded,
+            "layer_norm": way.layer_norm,
+        }
         reasons = {name: evidence if name in ("priority", "sampler") else together for name in values}
+        reasons["stagger"] = "on trajectories of one length all slots are at one time step, and critics diverge"
         lines += ["", f"[{kind}]", *(f"{name} = {toml_value(value)}" for name, value in values.items())]
         lines += ["", f"[{kind}.evidence]", *(f"{name} = {toml_value(reason)}" for name, reason in reasons.items())]
     return "\n".join(lines) + "\n"
