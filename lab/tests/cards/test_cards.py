@@ -48,7 +48,7 @@ def test_a_page_has_the_figures_of_its_data_beside_the_published_ones_and_says_t
     assert f"| trajectories | {len(data)} | 2,187 |" in page
     assert f"| mean return | {data.returns.mean():.2f} | 1422.06 |" in page and "| 44.3 |" in page
     assert data.digest in page and "hopper-medium (`" in page and "](hopper-medium-v0.png)" in page
-    assert "| mean normalised return | 0.0 | - |" in ant.read_text()  # an ant that cannot walk; nothing is published
+    assert "| mean normalised return | 0.0 |  |" in ant.read_text()  # an ant that cannot walk; nothing is published
     assert "| trajectories, ended at every terminal |" in ant.read_text()
     assert f"[{HOPPER}](hopper-medium-v0.md)" in index.read_text()
     for picture in small.glob("*.png"):
@@ -62,6 +62,18 @@ def test_the_index_keeps_what_was_written_before(small):
     assert index.read_text().index(HOPPER) < index.read_text().index(POINT)
     assert list(json.loads((small / "cards.json").read_text())) == [HOPPER, POINT]
     assert "D4RL has no such set" in (small / "pointmaze-umaze-v0.md").read_text()
+
+
+def test_cloning_stands_on_the_card_where_ours_or_theirs_is_known_and_by_task_on_ogbench(small):
+    write_cards([HOPPER, POINT], small)
+    facts = read_facts(small)
+    assert "| BC |  |  | 52.9 |" in card(find_recipe(HOPPER), facts, small)
+    assert "## Behaviour cloning" not in card(find_recipe(POINT), facts, small)
+    score = {"BC": {"score": 4.5, "seeds": 4}}
+    cube, figures = find_recipe("rewind/ogbench-cube-single-play-v0"), facts.cards[POINT]
+    tasks = {f"rewind/ogbench-cube-single-play-task{task}-v0": score for task in (1, 3)}
+    page = card(cube, replace(facts, cards={cube.name: figures}, cloned=tasks), small)
+    assert "| BC, task 1 | 4.5 | 4 |  |\n| BC, task 3 | 4.5 | 4 |  |\n" in page
 
 
 WALKER = {"reached": 0.75, "back": 0.19, "saturated": 0.33, "steps": 300.0, "action_std": 0.8, "rows": 1_000_000}
@@ -108,9 +120,12 @@ def test_fragments_outside_a_factor_of_2_fail_unless_no_ending_matches():
         (4_300, 30_000, 5, 5, 4_000): "unmatched",  # hardly nearer
         (4_500, 30_000, 5, 5, 4_000): "OUTSIDE",  # take the nearest
         (4_000, 30_000): "OUTSIDE",  # the chosen one was not tried
+        (4_000, 9_000, 5, 5, 4_000): "OUTSIDE",  # another ending matches
     }.items():
         measured[UMAZE]["endings"] = tried(*endings)
         assert verdicts(UMAZE, cards={UMAZE: ended(5_076)}, measured=measured)["fragments"] == verdict
+    measured[UMAZE]["endings"] = tried(4_000, 30_000, 5, 5, 4_000)  # unmatched, and yet:
+    assert verdicts(UMAZE, cards={UMAZE: ended(50_000)}, measured=measured)["fragments"] == "OUTSIDE"  # not as tried
     assert set(verdicts(UMAZE).values()) == {"NOT MEASURED"}
 
 
@@ -145,6 +160,7 @@ def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(sm
     with pytest.raises(UsageError, match="pointmaze-umaze-v0 is held to no limits"):
         check_cards([POINT], small)
     assert check_cards([UMAZE], small) == 4  # nothing is built or measured
+    assert check_cards(["rewind/pen-expert-v1"], small) == 1  # no limits, but no data set either
     assert "not built here" in capsys.readouterr().out
     small.mkdir()
     measured = {"walker": WALKER, "goal": [0.5, 8.5], "endings": tried(9, 8, 7, 6, 9)}

@@ -10,8 +10,10 @@ from rewind.errors import DataError
 from rewind.rebuilt.recipes import recipes
 from rewind.report.runs import runs_of
 from rewind_lab.paper.definitions import EVIDENCE
-from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
+from rewind_lab.paper.report.beside import WHY, behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.results import PaperResults
+
+ROOT = EVIDENCE.parents[4]
 
 
 def variants(page):
@@ -75,3 +77,10 @@ def test_cloning_scores_of_every_v1_set_are_means_over_seeds_with_all_the_data_a
         "BC": {"score": pytest.approx(80.0, abs=0.5), "seeds": 4},
         "10% BC": {"score": pytest.approx(100.0, abs=0.5), "seeds": 4},
     }
+
+
+def test_every_set_that_is_far_is_named_where_the_page_says_why():
+    page = (ROOT / "docs/scores_v1.md").read_text(encoding="utf-8")
+    far = {line.split(" | ")[0].removeprefix("| rewind/").removesuffix("-v1") for line in page.splitlines() if
+           line.startswith("| rewind/") and ", far |" in line}  # fmt: skip
+    assert far and far <= {name for line in WHY.splitlines() for name in line.strip("- ").partition(":")[0].split(", ")}

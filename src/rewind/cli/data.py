@@ -22,9 +22,9 @@ from rewind.rebuilt.recipes import Recipe, find_recipe, later_version, recipes
 from rewind.rebuilt.summary import summary
 from rewind.table import number, table, text
 
-WHICH = """Use the -v1 set where there is one: it is nearer to D4RL's, and held to that (rewind data cards --check).
-Its ants fall and miss their goals as often as D4RL's, though they are slower, and its medium policies score the same.
--v0 sets are easier mazes and weaker robots; they are kept to repeat earlier results."""
+WHICH = """Use the -v1 set where there is one. Its ants fall and miss their goals as often as D4RL's, and its medium
+policies score the same; -v0 sets are easier mazes and weaker robots, kept to repeat earlier results. Adroit's -v1 sets
+are made by policies that come with Rewind, its -v0 sets by one that you give."""
 
 
 @dataclass
@@ -121,7 +121,7 @@ class DataBuild:
     threads: Rare[int | None] = None
     """Number of processes. Default: one for each core."""
     policy: Rare[Path | None] = None
-    """Your own behaviour policy (docs/rebuilt_data.md); Adroit's sets need one."""
+    """Your own behaviour policy (docs/rebuilt_data.md); Adroit's -expert-v0 sets need one."""
     keep_going: Rare[bool] = False
     """In mazes: continue to the horizon after an episode reaches its goal."""
     force: bool = False

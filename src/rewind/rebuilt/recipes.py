@@ -134,7 +134,7 @@ def _antmaze() -> Iterator[Recipe]:
     }
     targets = {"umaze": (0.75, 8.75), "medium": (20.75, 20.75), "large": (32.75, 24.75)}
     endings: dict[str, bool | tuple[int, int]] = {"umaze": (8, 8), "large-play": (250, 250), "large-diverse": False}
-    drawn = {"large-diverse": (32.657, 24.278)}  # no ending fits the seed's own draw of the goal; this is the next one
+    drawn = {"large-diverse": (32.657, 24.278)}  # with the seed's own draw no ending fits
     for kind, (maze, starts, goals) in sets.items():
         size = kind.split("-")[0]
         horizon = 700 if size == "umaze" else 1000

@@ -149,14 +149,23 @@ def _limited(figure: Likeness, span: float, limit: str, of: float | None = None)
 
 
 def _fragments(stop: bool | tuple[int, int], ours: float, theirs: float, endings: Sequence[Mapping[str, Any]]) -> str:
-    """Unmatched: too far away, but no ending that was tried is nearer (by more than NEARER) than the chosen one."""
-    if theirs / FACTOR <= ours <= theirs * FACTOR:
+    """Unmatched: no ending that was tried comes within the factor, and none is nearer (by NEARER) than the chosen one.
+
+    A set whose own count is not what its ending gave when it was tried is outside.
+    """
+    if _near(ours, theirs):
         return WITHIN
     first, last = ((0, 0) if stop else (math.inf, math.inf)) if isinstance(stop, bool) else stop
     counts = {math.inf if one["dwell"] is None else one["dwell"]: one["fragments"] for one in endings}
     apart = {dwell: abs(math.log(count / theirs)) for dwell, count in counts.items()}
-    chosen = [away for dwell, away in apart.items() if first <= dwell <= last]
-    return UNMATCHED if chosen and min(chosen) <= min(apart.values()) + math.log(NEARER) else OUTSIDE
+    chosen = [dwell for dwell in counts if first <= dwell <= last and _near(ours, counts[dwell])]
+    if not chosen or any(_near(count, theirs) for count in counts.values()):
+        return OUTSIDE
+    return UNMATCHED if min(apart[dwell] for dwell in chosen) <= min(apart.values()) + math.log(NEARER) else OUTSIDE
+
+
+def _near(count: float, other: float) -> bool:
+    return other / FACTOR <= count <= other * FACTOR
 
 
 def _best(figures: Mapping[str, Any]) -> float | None:

@@ -165,8 +165,8 @@ class Definitions:
             if setting is None:
                 return
             way = setting.way(CHOSEN[part.samplers[0]])
-            settings = {name: [value] for name, value in way.agent.items()}
-            part = replace(part, samplers=(way.sampler,), betas=(way.beta,), settings=settings)
+            on = {name: [value] for name, value in way.agent.items()}
+            part = replace(part, samplers=(way.sampler,), betas=(way.beta,), settings=on)
         own = self.defaults
         settings = {**own.settings, **part.settings}
         samplers = [each for name in part.samplers for each in (PRIORITIES if name == "priorities" else [name])]
