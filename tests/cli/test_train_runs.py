@@ -178,8 +178,8 @@ def table(monkeypatch):
 
 
 def test_recommended_settings_are_printed_with_their_evidence(capsys, table):
-    sparse = make([9] * 20, known=1.0, rewards=np.zeros(180))
-    long = make([150] * 3, known=1.0, rewards=np.zeros(450))
+    sparse = make([9] * 20, known=1.0, rewards=np.eye(1, 180, 8).ravel())
+    long = make([150] * 3, known=1.0, rewards=np.eye(1, 450, 8).ravel())
     command = TrainOptions(DataOptions("x.npz"), AgentOptions(), MemoryOptions(recommended=True))
     chosen = with_recommended(command, sparse)
     row = table["sparse"]

@@ -101,7 +101,8 @@ def test_the_label_of_a_catalogue_wins_over_the_rewards():
 
 
 def test_auto_takes_what_our_runs_recommend_and_says_that_it_changed():
-    for rewards, label in ((np.zeros(100), "sparse"), (np.arange(100.0), "dense")):
+    rare = np.eye(1, 100, 50).ravel()
+    for rewards, label in ((rare, "sparse"), (np.arange(100.0), "dense"), (np.ones(100), "dense")):
         memory = TrajectoryReplay(priority="auto", seed=0)
         row = recommended()[label]
         chosen = f"chose '{row['priority']}': .*'auto' followed the paper before"

@@ -62,7 +62,9 @@ def choose(data: Trajectories, label: str | None = None, rule: str = "paper") ->
     else:
         different = f"{len(values):,} different values"
         measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({different})"
-    if label is None:
+    if rule == "auto" and len(values) == 1:  # no trajectory's mean reward is above another's
+        label, because = "dense", f"all {data.rows:,} rewards are {value:g}, so nothing ranks the trajectories"
+    elif label is None:
         label = "sparse" if share >= SPARSE_SHARE else "dense"
         because = f"{measured}, so rewards are {label} (sparse from {SPARSE_SHARE:.0%})"
     else:
