@@ -15,6 +15,7 @@
 # it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
 # knows nothing of what other stages train, and has the time that is left.
+# Two leases can share a machine (REWIND_SCRATCH=/tmp/other): what does not fit into one call's luggage comes with the next.
 # Expects the archives of lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
@@ -47,7 +48,7 @@ build() { # NAMES...: each one that is there is noted
 }
 
 lanes() { # how many stages may train at a time
-  if [ "${LANES:-1}" -gt 1 ] && command -v nvidia-cuda-mps-control > /dev/null && nvidia-cuda-mps-control -d > /dev/null 2>&1; then
+  if [ "${LANES:-1}" -gt 1 ] && { pgrep -f nvidia-cuda-mps-control > /dev/null || nvidia-cuda-mps-control -d > /dev/null 2>&1; }; then
     echo "$LANES"
   else
     echo 1
@@ -149,7 +150,7 @@ case ${1:-} in
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,21s/^# \{0,1\}//p' "$0"
+    sed -n '2,22s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
