@@ -84,19 +84,21 @@ def from_d4rl(
         notes=notes,
         extras=extra_columns(data, extras),
     )
-    if log.timeouts is None:
+    if log.timeouts is None or not log.timeouts.any():
         note_doubt(trajectories, name or "the data")
     return trajectories
 
 
 def note_doubt(data: Trajectories, name: object) -> None:
-    """Note, and warn, that terminals look like time-outs, for data that has no time-outs."""
-    lengths = data.lengths
-    if len(lengths) < 2 or lengths[0] < 2 or not data.terminated.all() or (lengths != lengths[0]).any():
+    """Note, and warn, that terminals look like time-outs, for data that has none; fewer than 5 may agree by chance."""
+    cut = bool(data.lengths[-1] < data.lengths[0]) and not data.terminated[-1]  # the log ends inside its last one
+    lengths = data.lengths[: len(data) - cut]
+    if len(lengths) < 5 or lengths[0] < 2 or not data.terminated[: len(lengths)].all() or np.ptp(lengths):
         return
     data.notes["doubt"] = (
-        f"all {len(lengths):,} trajectories end with a terminal at step {lengths[0]:,}, and nothing says time-out; if "
-        "this is a time limit, mark them as timeouts (for a table: horizon), or the critic learns that nothing follows"
+        f"all {len(lengths):,} trajectories{' before the last' * cut} end with a terminal at step {lengths[0]:,}, and "
+        "nothing says time-out; if this is a time limit, mark them as timeouts (for a table: horizon), or the critic "
+        "learns that nothing follows"
     )
     warn(f"{name}: {data.notes['doubt']}")
 

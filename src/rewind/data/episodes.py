@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.data.boundaries import note_doubt
 from rewind.data.flags import FLAGS, read_flags, row_flags, single_flag
 from rewind.data.parts import each_part, find_parts, named_parts, same_values, side_by_side
 from rewind.data.trajectories import Trajectories, storage_array, storage_parts
@@ -46,6 +47,7 @@ def from_episodes(
     data = Trajectories(**_joined(parts, rows), name=name, notes={"boundaries": "episodes"})
     if unused:
         data.notes["not_used"] = sorted(map(str, unused))
+    note_doubt(data, name or "the data")
     return data
 
 
