@@ -22,8 +22,8 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.flags import FLAGS, read_flags, split_terminals
-from rewind.data.parts import each_part, find_parts, named_parts, shown
-from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, check_lengths, storage_array, storage_parts
+from rewind.data.parts import each_part, find_parts, named_parts, shown, storage_array, storage_parts
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, check_lengths
 from rewind.errors import DataError, unknown_name, warn
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
@@ -235,7 +235,7 @@ def follows(observations: Array, successors: Any) -> Array:
     for begin in range(0, len(observations) - 1, CHUNK_ROWS):
         rows = slice(begin, min(begin + CHUNK_ROWS, len(observations) - 1))
         following = observations[rows.start + 1 : rows.stop + 1].reshape(rows.stop - rows.start, -1)
-        successor = storage_array("next_observations", successors[rows]).reshape(following.shape)
+        successor = np.asarray(storage_array("next_observations", successors[rows])).reshape(following.shape)
         equal = (successor == following).all(axis=1)
         successor, following = successor[~equal], following[~equal]
         # NaN is not a break: the checks of Trajectories report it.
@@ -270,7 +270,7 @@ def jumps(observations: Array, ends: Array) -> Array:
 
     ends: (rows,) steps known to end a trajectory; they are not ordinary steps
     """
-    flat = observations.reshape(len(observations), -1)
+    flat = np.asarray(observations).reshape(len(observations), -1)
     jumped = np.zeros(len(flat), dtype=bool)
     ordinary = ~ends[:-1]
     steps = int(np.count_nonzero(ordinary))

@@ -40,10 +40,9 @@ def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> Non
 
 def _on_disk(temporary: Path, source: Any) -> Array:
     """A column of an HDF5 file as an array that is not in memory: where it is, or copied to a file of its own."""
-    floats = source.dtype.kind == "f"
-    if source.chunks is None and (not floats or source.dtype == np.float32):
+    if source.chunks is None:
         return np.asarray(mapped(source))
     file = temporary / f"{source.name.strip('/').replace('/', '.')}.npy"
-    write_array(file, source, np.float32 if floats else source.dtype)
+    write_array(file, source, np.float32 if source.dtype.kind == "f" else source.dtype)
     array: Array = np.load(file, mmap_mode="r")
     return array

@@ -9,8 +9,16 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.boundaries import note_doubt
 from rewind.data.flags import FLAGS, read_flags, row_flags, single_flag
-from rewind.data.parts import each_part, find_parts, named_parts, same_values, side_by_side
-from rewind.data.trajectories import Trajectories, storage_array, storage_parts
+from rewind.data.parts import (
+    each_part,
+    find_parts,
+    named_parts,
+    same_values,
+    side_by_side,
+    storage_array,
+    storage_parts,
+)
+from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError
 
 PER_STEP = ("observations", "actions", "rewards", "inner_terminals", "extras")
