@@ -47,12 +47,12 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.filterwarnings("ignore:.*nothing says time-out")
 def test_trap_1_terminals_that_all_fall_on_one_step_are_doubted_even_if_the_last_trajectory_is_cut(form):
-    expected = "all 5 trajectories{} end with a terminal at step 3, and nothing says time-out"
-    assert form(limited([3] * 4, [True] * 4)).notes["doubt"].startswith(expected.format(""))
-    cut = {key: value[:-1] for key, value in limited([3] * 5, [True] * 5).items()}
+    expected = "all 4 trajectories{} end with a terminal at step 3, and nothing says time-out"
+    assert form(limited([3] * 3, [True] * 3)).notes["doubt"].startswith(expected.format(""))
+    cut = {key: value[:-1] for key, value in limited([3] * 4, [True] * 4).items()}
     assert form(cut).notes["doubt"].startswith(expected.format(" before the last"))
     for no_doubt in (
-        limited([3] * 3, [True] * 3),  # four may agree by chance
+        limited([3] * 2, [True] * 2),  # three may agree by chance
         limited([3, 3, 2, 3, 3], [True] * 5),
         limited([1] * 5, [True] * 5),
         limited([2] * 5, [True] * 5, last=False),  # the last one is longer, and no terminal

@@ -90,10 +90,10 @@ def from_d4rl(
 
 
 def note_doubt(data: Trajectories, name: object) -> None:
-    """Note, and warn, that terminals look like time-outs, for data that has none; fewer than 5 may agree by chance."""
+    """Note, and warn, that terminals look like time-outs, for data that has none; fewer than 4 may agree by chance."""
     cut = bool(data.lengths[-1] < data.lengths[0]) and not data.terminated[-1]  # the log ends inside its last one
     lengths = data.lengths[: len(data) - cut]
-    if len(lengths) < 5 or lengths[0] < 2 or not data.terminated[: len(lengths)].all() or np.ptp(lengths):
+    if len(lengths) < 4 or lengths[0] < 2 or not data.terminated[: len(lengths)].all() or np.ptp(lengths):
         return
     data.notes["doubt"] = (
         f"all {len(lengths):,} trajectories{' before the last' * cut} end with a terminal at step {lengths[0]:,}, and "
