@@ -29,7 +29,19 @@ def rllib(folder):
     return [write(folder / "rllib.parquet", columns), "--algorithm", "dqn"]
 
 
+def dict_npz(folder):
+    columns = steps(MANY, [True, False] * 10)
+    rows, parts = len(columns["r"]), {"state": np.stack([columns["obs_a"], columns["obs_b"]], axis=1)}
+    parts["image"] = np.zeros((rows, 4, 4, 3), np.uint8)
+    flat = {"actions": np.zeros((rows, 1)), "rewards": columns["r"], "terminals": columns["over"]}
+    ends = np.append(np.diff(columns["id"]) != 0, True)
+    seen = {f"observations/{key}": part for key, part in parts.items()}
+    np.savez(folder / "dicts.npz", **flat, **seen, timeouts=ends & ~columns["over"])
+    return [folder / "dicts.npz", "--keys", "state"]
+
+
 FILES = {
+    "dict observations": dict_npz,
     "csv": lambda folder: table(folder, "csv"),
     "parquet": lambda folder: table(folder, "parquet"),
     "rllib": rllib,

@@ -4,11 +4,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from tests.data.logs import assert_equal, flat_log
 from tests.helpers import make
 from tests.kinds import KINDS, data_of
 from tests.memory.test_kinds import assert_batches
 
-from rewind import TrajectoryReplay, UsageError, load
+from rewind import DataError, TrajectoryReplay, UsageError, load
+from rewind.data import from_d4rl
 from rewind.data.folder import in_memory, save_folder
 from rewind.data.lazy_rows import LazyRows
 from rewind.data.parts import on_disk
@@ -74,3 +76,44 @@ def test_a_selection_on_the_disk_needs_a_fraction_of_its_size_in_memory(tmp_path
     finally:
         tracemalloc.stop()
     assert half.observations.shape == (10_000, 256)
+
+
+def on_the_disk(log, folder, convert):
+    """The same log, with observations, successors and actions in `.npy` files that are mapped."""
+    for key in ("observations", "next_observations", "actions"):
+        np.save(folder / f"{key}.npy", convert(log[key]))
+    return log | {path.stem: np.load(path, mmap_mode="r") for path in folder.glob("*.npy")}
+
+
+@pytest.mark.parametrize("rule", [{}, {"boundaries": "flags+jump"}])
+@pytest.mark.parametrize("dtype", ["f8", "f2", ">f4"])
+def test_mapped_arrays_of_another_precision_stay_on_the_disk(dtype, rule, tmp_path):
+    log = flat_log([9, 4], [True, False])
+    log |= {key: value.astype("f2") for key, value in log.items() if value.dtype == "f4"}
+    expected, data = from_d4rl(log, **rule), load(on_the_disk(log, tmp_path, lambda part: part.astype(dtype)), **rule)
+    assert on_disk(data.observations) and on_disk(data.actions) and data.observations.dtype == np.float32
+    assert_equal(data, expected)
+    assert data.digest == expected.digest and data.fingerprint == expected.fingerprint
+    memories = TrajectoryReplay(seed=0), TrajectoryReplay(seed=0)
+    for memory, loaded in zip(memories, (expected, data), strict=True):
+        memory.load_offline_dataset(loaded)
+    for _ in range(9):
+        assert_batches(*(memory.sample(2) for memory in memories))
+
+
+def test_columns_of_a_mapped_array_stay_on_the_disk(tmp_path):
+    log = flat_log([9, 4], [True, False])
+    wide = on_the_disk(log, tmp_path, lambda part: np.repeat(part, 2, axis=1))
+    data = load({key: value[:, ::2] if value.ndim == 2 else value for key, value in wide.items()})
+    assert on_disk(data.observations)
+    assert_equal(data, from_d4rl(log))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, 1e300])
+def test_numbers_of_mapped_doubles_are_checked(wrong, tmp_path):
+    log = flat_log([9, 4], [True, False], successors=False)
+    log["observations"] = log["observations"].astype(np.float64)
+    log["observations"][10, 1] = wrong
+    np.save(tmp_path / "x.npy", log["observations"])
+    with pytest.raises(DataError, match=r"too large for float32 at row 10 \(trajectory 1\)"):
+        load({**log, "observations": np.load(tmp_path / "x.npy", mmap_mode="r")})

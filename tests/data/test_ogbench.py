@@ -53,6 +53,15 @@ def test_each_form_gives_the_same_trajectories(form):
     assert data.terminated.tolist() == [False, True] and data.final_known.all()
 
 
+@pytest.mark.parametrize("timeouts", ["timeouts", "truncations"])
+def test_data_with_time_outs_is_not_ogbenchs(timeouts, tmp_path):
+    log = {**columns(), timeouts: np.zeros(len(TERMINALS), bool)}
+    np.savez(tmp_path / "log.npz", **log)
+    for data in (load(log), load(tmp_path / "log.npz")):
+        assert data.lengths.tolist() == [5, 4, 1] and data.terminated.all()
+        assert data.notes["not_used"] == ["masks"]
+
+
 def test_terminals_inside_a_trajectory_do_not_split_it_and_cut_the_carried_target():
     """With frozen values, y is the lambda-return up to the next terminal, whichever row a sweep has come from."""
     data, discount, beta = load(columns()), 0.9, 0.25

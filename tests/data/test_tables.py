@@ -93,9 +93,9 @@ def test_a_done_at_the_time_limit_is_a_time_out(tmp_path, lengths, horizon, term
 
 
 def test_terminals_that_all_fall_on_one_step_are_doubted(tmp_path):
-    path = done_table(tmp_path, [4, 4, 4])
+    path = done_table(tmp_path, [4] * 4)
     with pytest.warns(
-        UserWarning, match=r"all 3 trajectories end with a terminal at step 4, and nothing says time-out"
+        UserWarning, match=r"all 4 trajectories end with a terminal at step 4, and nothing says time-out"
     ):
         data = load(path, **NAMED | {"terminal": "done"})
     assert data.terminated.all() and "doubt" in data.notes

@@ -5,7 +5,7 @@ import pytest
 from tests.data.logs import ant_log, flat_log
 
 from rewind import TrajectoryReplay, UniformReplay
-from rewind.data import from_d4rl, load, save_hdf5
+from rewind.data import from_d4rl, from_steps, load, save_hdf5
 from rewind.data.catalogue import catalogue, entry, known_label, normalised_score
 from rewind.errors import DataError, DownloadError
 from rewind.report.inspection import inspect
@@ -25,6 +25,40 @@ def test_trap_1_a_timeout_keeps_its_true_successor_where_it_was_recorded():
     log = flat_log([3, 4], [False, False])
     data = from_d4rl(log)
     np.testing.assert_array_equal(data.successors(np.arange(7)), log["next_observations"])
+
+
+def limited(lengths, terminated, last=True):
+    """A log with terminals at these steps, of which it says that none is a time-out."""
+    log = flat_log([*lengths, 3], [*terminated, last])
+    return {**log, "timeouts": np.zeros(len(log["rewards"]), bool)}
+
+
+FORMS = {
+    "no time-out is set": lambda log: load(log),
+    "no time-outs": lambda log: load({key: value for key, value in log.items() if key != "timeouts"}),
+    "episodes": lambda log: load([*load(log).episodes()]),
+    "steps": lambda log: from_steps(
+        zip(*(log[key] for key in ("observations", "actions", "rewards", "next_observations", "terminals")),
+            log["timeouts"], strict=True)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.filterwarnings("ignore:.*nothing says time-out")
+def test_trap_1_terminals_that_all_fall_on_one_step_are_doubted_even_if_the_last_trajectory_is_cut(form):
+    expected = "all 4 trajectories{} end with a terminal at step 3, and nothing says time-out"
+    assert form(limited([3] * 3, [True] * 3)).notes["doubt"].startswith(expected.format(""))
+    cut = {key: value[:-1] for key, value in limited([3] * 4, [True] * 4).items()}
+    assert form(cut).notes["doubt"].startswith(expected.format(" before the last"))
+    for no_doubt in (
+        limited([3] * 2, [True] * 2),  # three may agree by chance
+        limited([3, 3, 2, 3, 3], [True] * 5),
+        limited([1] * 5, [True] * 5),
+        limited([2] * 5, [True] * 5, last=False),  # the last one is longer, and no terminal
+        limited([3] * 5, [True] * 5, last=False),
+    ):
+        assert "doubt" not in form(no_doubt).notes
 
 
 def test_trap_1_a_timeout_without_successor_is_not_paired_with_the_next_trajectory():

@@ -12,6 +12,7 @@ from tests.data.logs import flat_log
 from tests.kinds import KINDS, data_of
 from tests.memory.test_kinds import assert_batches
 from tests.memory.test_online import KINDS as MEMORIES
+from tests.memory.test_state import CONTROLS, FACTORIES, feed, through_a_file
 
 
 @pytest.mark.filterwarnings("ignore:.*played by several slots")
@@ -40,6 +41,56 @@ def test_ranks_follow_feedback_that_names_its_plan():
     for batch, _ in zip(ahead, range(30), strict=False):
         memory.update_uncertainty(np.abs(batch.rewards), ahead.plan)
     assert len(np.unique(memory.probabilities())) > 1
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("handed_out", [0, 1, 4, 6, 13])
+@pytest.mark.parametrize("factory", (FACTORIES | CONTROLS).values(), ids=FACTORIES | CONTROLS)
+def test_a_state_saved_in_the_middle_of_a_plan_continues_exactly(factory, handed_out):
+    data = data_of("discrete")
+    memory, other, third = (factory(seed) for seed in (0, 7, 7))
+    for each in (memory, other, third):
+        each.load_offline_dataset(data)
+    ahead = ReadAhead(memory, 3, steps=4)
+    for _ in range(handed_out):
+        next(ahead)
+    ahead.state_dict()  # changes nothing
+    state = ahead.state_dict()
+    following = [next(ahead) for _ in range(15)]
+    ahead.close()
+    other.load_state_dict(through_a_file(state))
+    third.load_state_dict(state)
+    for batch, again in zip(following, ReadAhead(other, 3, steps=5), strict=False):
+        assert_batches(batch, again)
+        assert_batches(batch, third.sample(3))
+
+
+@pytest.mark.filterwarnings("error:.*keep their old priority")
+@pytest.mark.parametrize("factory", FACTORIES.values(), ids=FACTORIES)
+def test_a_state_has_all_feedback_so_far(factory):
+    data = data_of("discrete")
+    memory, other = factory(0), factory(7)
+    for each in (memory, other):
+        each.load_offline_dataset(data)
+    ahead = ReadAhead(memory, 2, steps=3)
+    for _ in range(31):
+        next(ahead)
+        feed(memory, ahead.plan)
+    other.load_state_dict(ahead.state_dict())
+    if not isinstance(memory, UniformReplay):
+        assert np.array_equal(other.probabilities(), memory.probabilities())
+    for _ in range(20):  # no batch is missed
+        feed(other, other.plan(1, 2))
+
+
+def test_a_closed_reader_has_no_further_batch_and_still_a_state():
+    memory = UniformReplay(seed=0)
+    memory.load_offline_dataset(data_of("discrete"))
+    ahead = ReadAhead(memory, 3)
+    next(ahead)
+    ahead.close()
+    assert next(ahead, None) is None and [*ahead] == []
+    assert ahead.state_dict()["step"] == 1
 
 
 def test_an_hdf5_file_becomes_a_folder_without_being_in_memory(tmp_path, capsys):

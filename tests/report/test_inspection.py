@@ -195,11 +195,12 @@ def test_duplicates_are_named_and_an_overlap_with_another_file_is_told(tmp_path,
 
 
 def test_terminals_at_one_step_without_time_outs_are_told():
+    assert "terminals at one step" not in problems(from_d4rl(flat_log([6] * 5, [True] * 4 + [False])))
     log = flat_log([6] * 4, [True] * 4)
-    assert "terminals at one step" not in problems(from_d4rl(log))
-    del log["timeouts"]
-    with pytest.warns(UserWarning, match="all 4 trajectories end with a terminal at step 6"):
-        assert "terminals at one step" in problems(from_d4rl(log))
+    for _ in range(2):  # with time-outs of which none is set, and without any
+        with pytest.warns(UserWarning, match="all 4 trajectories end with a terminal at step 6"):
+            assert "terminals at one step" in problems(from_d4rl(log))
+        log.pop("timeouts", None)
 
 
 def test_dict_observations_have_the_problems_of_their_parts_and_are_not_copied():

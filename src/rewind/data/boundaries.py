@@ -22,8 +22,8 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.flags import FLAGS, read_flags, split_terminals
-from rewind.data.parts import each_part, find_parts, named_parts, shown
-from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, check_lengths, storage_array, storage_parts
+from rewind.data.parts import each_part, find_parts, named_parts, shown, storage_array, storage_parts
+from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_finite, check_lengths
 from rewind.errors import DataError, unknown_name, warn
 
 Boundaries = Literal["flags", "flags+jump", "timeouts_only"]
@@ -84,19 +84,21 @@ def from_d4rl(
         notes=notes,
         extras=extra_columns(data, extras),
     )
-    if log.timeouts is None:
+    if log.timeouts is None or not log.timeouts.any():
         note_doubt(trajectories, name or "the data")
     return trajectories
 
 
 def note_doubt(data: Trajectories, name: object) -> None:
-    """Note, and warn, that terminals look like time-outs, for data that has no time-outs."""
-    lengths = data.lengths
-    if len(lengths) < 2 or lengths[0] < 2 or not data.terminated.all() or (lengths != lengths[0]).any():
+    """Note, and warn, that terminals look like time-outs, for data that has none; fewer than 4 may agree by chance."""
+    cut = bool(data.lengths[-1] < data.lengths[0]) and not data.terminated[-1]  # the log ends inside its last one
+    lengths = data.lengths[: len(data) - cut]
+    if len(lengths) < 4 or lengths[0] < 2 or not data.terminated[: len(lengths)].all() or np.ptp(lengths):
         return
     data.notes["doubt"] = (
-        f"all {len(lengths):,} trajectories end with a terminal at step {lengths[0]:,}, and nothing says time-out; if "
-        "this is a time limit, mark them as timeouts (for a table: horizon), or the critic learns that nothing follows"
+        f"all {len(lengths):,} trajectories{' before the last' * cut} end with a terminal at step {lengths[0]:,}, and "
+        "nothing says time-out; if this is a time limit, mark them as timeouts (for a table: horizon), or the critic "
+        "learns that nothing follows"
     )
     warn(f"{name}: {data.notes['doubt']}")
 
@@ -233,7 +235,7 @@ def follows(observations: Array, successors: Any) -> Array:
     for begin in range(0, len(observations) - 1, CHUNK_ROWS):
         rows = slice(begin, min(begin + CHUNK_ROWS, len(observations) - 1))
         following = observations[rows.start + 1 : rows.stop + 1].reshape(rows.stop - rows.start, -1)
-        successor = storage_array("next_observations", successors[rows]).reshape(following.shape)
+        successor = np.asarray(storage_array("next_observations", successors[rows])).reshape(following.shape)
         equal = (successor == following).all(axis=1)
         successor, following = successor[~equal], following[~equal]
         # NaN is not a break: the checks of Trajectories report it.
@@ -268,7 +270,7 @@ def jumps(observations: Array, ends: Array) -> Array:
 
     ends: (rows,) steps known to end a trajectory; they are not ordinary steps
     """
-    flat = observations.reshape(len(observations), -1)
+    flat = np.asarray(observations).reshape(len(observations), -1)
     jumped = np.zeros(len(flat), dtype=bool)
     ordinary = ~ends[:-1]
     steps = int(np.count_nonzero(ordinary))

@@ -10,7 +10,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.folder import save_folder, write_array
-from rewind.data.load import RULE, load, read_hdf5
+from rewind.data.load import FLAT, load, read_hdf5
 from rewind.data.parts import mapped
 from rewind.data.robomimic import is_robomimic
 from rewind.errors import UsageError
@@ -32,7 +32,7 @@ def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> Non
     if not is_file or Path(dataset).suffix.lower() not in (".hdf5", ".h5") or is_robomimic(dataset):
         save_folder(load(dataset, **given), folder)
         return
-    if wrong := [name for name in given if name not in RULE]:
+    if wrong := [name for name in given if name not in FLAT]:
         raise UsageError(f"{' and '.join(wrong)} makes no sense for this kind of data: leave it out")
     with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         save_folder(read_hdf5(dataset, column=partial(_on_disk, Path(temporary)), **given), folder)
@@ -40,10 +40,9 @@ def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> Non
 
 def _on_disk(temporary: Path, source: Any) -> Array:
     """A column of an HDF5 file as an array that is not in memory: where it is, or copied to a file of its own."""
-    floats = source.dtype.kind == "f"
-    if source.chunks is None and (not floats or source.dtype == np.float32):
+    if source.chunks is None:
         return np.asarray(mapped(source))
     file = temporary / f"{source.name.strip('/').replace('/', '.')}.npy"
-    write_array(file, source, np.float32 if floats else source.dtype)
+    write_array(file, source, np.float32 if source.dtype.kind == "f" else source.dtype)
     array: Array = np.load(file, mmap_mode="r")
     return array

@@ -1,14 +1,24 @@
 """Trajectories from episodes, or from single steps as a training loop or an environment gives them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.data.boundaries import note_doubt
 from rewind.data.flags import FLAGS, read_flags, row_flags, single_flag
-from rewind.data.parts import each_part, find_parts, named_parts, same_values
-from rewind.data.trajectories import Trajectories, storage_array, storage_parts
+from rewind.data.parts import (
+    each_part,
+    find_parts,
+    named_parts,
+    same_values,
+    side_by_side,
+    storage_array,
+    storage_parts,
+)
+from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError
 
 PER_STEP = ("observations", "actions", "rewards", "inner_terminals", "extras")
@@ -45,6 +55,7 @@ def from_episodes(
     data = Trajectories(**_joined(parts, rows), name=name, notes={"boundaries": "episodes"})
     if unused:
         data.notes["not_used"] = sorted(map(str, unused))
+    note_doubt(data, name or "the data")
     return data
 
 
@@ -252,6 +263,20 @@ def check_keys(keys: Sequence[str] | None, known: Sequence[str] | None) -> None:
         raise UsageError(f"keys={list(keys)} given, but the observations are plain arrays: leave out keys")
     if not keys or any(key not in known for key in keys):
         raise UsageError(f"keys={list(keys)}: the observations have {', '.join(known)}")
+
+
+def with_keys(data: Trajectories, keys: Sequence[str] | None) -> Trajectories:
+    """The data with these parts of its dict observations side by side, in this order; an image alone stays one."""
+    if keys is None:
+        return data
+    check_keys(keys, list(data.observations) if isinstance(data.observations, dict) else None)
+
+    def chosen(value: dict[str, Any]) -> Any:
+        first = value[keys[0]]
+        return first if len(keys) == 1 and first.ndim > 2 else side_by_side({key: value[key] for key in keys})
+
+    both = {name: chosen(getattr(data, name)) for name in ("observations", "final_observations")}
+    return replace(data, **both, notes={**data.notes, "keys": list(keys)})
 
 
 def flatten(observations: Any, keys: Sequence[str] | None, single: bool = False) -> Any:

@@ -1,8 +1,8 @@
 """Trajectories from and to D4RL's HDF5 files.
 
-A file holds flat columns: observations, actions, rewards, terminals, timeouts, optionally next_observations. Other
-columns (`infos`, `metadata`) are not read. `save_hdf5` adds a group `rewind`, which other programs ignore, for what the
-columns cannot hold: lengths, the observations after the last steps, name and notes.
+A file holds flat columns: observations (or a group of them), actions, rewards, terminals, timeouts, optionally
+next_observations. Other columns (`infos`, `metadata`) are not read. `save_hdf5` adds a group `rewind`, which other
+programs ignore, for what the columns cannot hold: lengths, the observations after the last steps, name and notes.
 """
 
 import math
@@ -19,6 +19,7 @@ from rewind.arrays import Array
 from rewind.data.boundaries import Boundaries, from_d4rl, missing_columns
 from rewind.data.flags import FLAGS, flag_array, split_terminals
 from rewind.data.header import header_text, read_header, verified
+from rewind.data.parts import find_parts
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories, check_lengths
 from rewind.errors import DataError, reading, require
 from rewind.files import check_file, whole_file
@@ -61,29 +62,32 @@ def load_hdf5(
     failure = "is not a readable HDF5 file (cut, damaged, or another format)"
     with reading(path, failure), h5py.File(path, "r") as file:
         sources = _sources(file, (*COLUMNS[:3], *FLAGS, "lengths", "next_observations", *extras))
-        if missing := [key for key in (*COLUMNS[:3], *extras) if key not in sources]:
+        if missing := [key for key in (*COLUMNS[:3], *extras) if find_parts(sources, key) is None]:
             raise missing_columns(missing, file)
         _check_rows(sources)
-        successors = sources.pop("next_observations", None)
+        successors = {key: sources.pop(key) for key in list(sources) if _column_of(key) == "next_observations"}
         group = file[GROUP] if own and _has(file, GROUP) else None
         extra = {} if group is None else _sources(group, (*PARTS, "header"))
         check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
         placed = ("observations", "actions", *extras)
-        columns = {key: (column if key in placed else _column)(source) for key, source in sources.items()}
+        columns = {key: (column if _column_of(key) in placed else _column)(source) for key, source in sources.items()}
         if group is not None:
             parts = {key: _column(source) for key, source in extra.items()}
             if "header" not in parts and "header" not in group.attrs:
                 raise missing_columns([f"{GROUP}/header"], parts)
             header = parts["header"].tobytes().decode() if "header" in parts else _old_header(path)
             return _as_written(columns, parts, header, extras)
-        if successors is not None:
-            check_file(path, _allocated(successors))
-            columns["next_observations"] = successors
+        check_file(path, sum(map(_allocated, successors.values())))
+        columns |= successors
         rule: dict[str, Any] = {"boundaries": boundaries, "merge_fragments": bool(merge_fragments)}
         data = from_d4rl(columns, name or path.stem, extras=extras, **rule)
-        if unused := sorted(set(file) - {*sources, *columns, GROUP}):
+        if unused := sorted(set(file) - {*map(_column_of, columns), GROUP}):
             data.notes["not_used"] = unused
         return data
+
+
+def _column_of(name: str) -> str:
+    return name.partition("/")[0]
 
 
 def _has(group: Any, key: str) -> bool:
@@ -101,8 +105,12 @@ def _check_link(group: Any, key: str) -> None:
 
 
 def _sources(group: Any, keys: Sequence[str]) -> dict[str, Any]:
-    """The columns of these names as they stand in the file: nothing is read."""
+    """The columns of these names as they stand in the file, a dict's as "observations/key": nothing is read."""
     sources = {key: group[key] for key in keys if _has(group, key)}
+    for key in ("observations", "next_observations"):
+        if key in sources and hasattr(sources[key], "keys"):
+            parts = sources.pop(key)
+            sources |= {f"{key}/{part}": parts[part] for part in parts if _has(parts, part)}
     for key, source in sources.items():
         if not getattr(source, "shape", None):
             raise DataError(f"{key} is not an array; expected one entry per step")
@@ -171,7 +179,7 @@ def _as_written(columns: dict[str, Array], parts: dict[str, Array], text: str, e
     if "terminals" not in columns:
         raise missing_columns(["terminals"], columns)
     lengths = check_lengths(parts["lengths"], len(columns["rewards"]))
-    flat: dict[str, Any] = {key: columns[key] for key in COLUMNS[:3]} | {key: parts[key] for key in PARTS}
+    flat: dict[str, Any] = {key: find_parts(columns, key) for key in COLUMNS[:3]} | {key: parts[key] for key in PARTS}
     flat |= split_terminals(flag_array("terminals", columns["terminals"]), np.cumsum(lengths) - 1)
     flat["extras"] = {name: columns[name] for name in extras}
     return verified(Trajectories(**flat, **read_header(text, None)))

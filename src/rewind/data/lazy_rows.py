@@ -28,6 +28,7 @@ class LazyRows:
         self.shape: tuple[int, ...] = (len(parts[0] if chosen is None else chosen), *row)
         self.ndim, self.size = len(self.shape), math.prod(self.shape)
         self.nbytes = self.size * self.dtype.itemsize
+        self.checked = chosen is not None or len(parts) > 1  # some rows, or columns, of arrays that were checked
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -49,8 +50,9 @@ class LazyRows:
         flat = [
             piece.reshape(*several, math.prod(part.shape[1:])) for piece, part in zip(pieces, self.parts, strict=True)
         ]
-        joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=-1, dtype=self.dtype)
-        return joined.reshape(*several, *self.shape[1:])
+        with np.errstate(over="ignore"):  # check_finite reports what becomes infinite
+            joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=-1, dtype=self.dtype)
+            return joined.astype(self.dtype, copy=False).reshape(*several, *self.shape[1:])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self[:], dtype)

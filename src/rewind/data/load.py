@@ -10,7 +10,7 @@ from typing import Any
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.catalogue import catalogue, entry_of_file
 from rewind.data.columns import OPTIONS
-from rewind.data.episodes import from_episodes, is_episode
+from rewind.data.episodes import from_episodes, is_episode, with_keys
 from rewind.data.folder import is_folder, load_folder
 from rewind.data.hdf5 import load_hdf5
 from rewind.data.lerobot import is_lerobot, load_lerobot
@@ -27,6 +27,7 @@ from rewind.errors import DataError, RewindError, UsageError, unknown_name
 from rewind.registry import Registry
 
 RULE = ("boundaries", "merge_fragments", "extras")
+FLAT = (*RULE, "keys")
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,8 @@ def load(
         (`rewind/...`), which is built if it is missing; or what a reader of another package takes
     boundaries, merge_fragments: how to find trajectories in flat data, as in `from_d4rl`; a catalogued data set has its
         own rule, anything else is read by its flags
-    keys: for dict observations (Minari, robomimic, LeRobot), the keys to put side by side, in this order; by default
-        those of Minari stay dicts
+    keys: for dict observations, the keys to put side by side, in this order; by default they stay dicts (robomimic's
+        files need a choice)
     extras: names of further columns to keep, such as costs: batches carry them
     options: of one kind of data. Tables take episode, time, observations, actions, reward, terminal, truncated,
         next_observations, horizon, discrete and map, as in `load_table`; LeRobot's folders take reward and
@@ -76,8 +77,8 @@ def load(
     given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys, "extras": extras, **options}
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(dataset, Trajectories):
-        _check_options(options, ())
-        return dataset
+        _check_options(options, ("keys",))
+        return with_keys(dataset, keys)
     try:
         for reader in chain(READERS.values(), LAST):
             if reader.accepts(dataset):
@@ -133,6 +134,11 @@ def _path(dataset: str | os.PathLike[str]) -> Path:
 # Rewind's own readers
 
 
+def _by_keys(read: Callable[..., Trajectories]) -> Callable[..., Trajectories]:
+    """The same reader with the option `keys`."""
+    return lambda dataset, keys=None, **options: with_keys(read(dataset, **options), keys)
+
+
 def _catalogued(name: str, path: Path | None = None, **rule: Any) -> Trajectories:
     """By the catalogue's rule for this data set. path: its file, where it is not in the cache folder"""
     known = catalogue()[name]
@@ -140,6 +146,7 @@ def _catalogued(name: str, path: Path | None = None, **rule: Any) -> Trajectorie
     return load_hdf5(path or get(name), name, **(usual | rule))
 
 
+@_by_keys
 def read_hdf5(dataset: Any, **rule: Any) -> Trajectories:
     path = _path(dataset)
     known = entry_of_file(path.name)
@@ -169,11 +176,13 @@ READERS: Registry[Reader] = Registry(
     "rewind.readers",
     {
         "episode": Reader(
-            lambda episode, **extras: from_episodes([episode], **extras), reads=is_episode, options=("extras",)
+            _by_keys(lambda episode, **extras: from_episodes([episode], **extras)),
+            reads=is_episode,
+            options=("extras", "keys"),
         ),
         "ogbench": Reader(from_ogbench, reads=is_ogbench),
         "ogbench task": Reader(load_task, reads=is_task),
-        "dict": Reader(from_d4rl, reads=lambda data: isinstance(data, Mapping), options=RULE),
+        "dict": Reader(_by_keys(from_d4rl), reads=lambda data: isinstance(data, Mapping), options=FLAT),
         "catalogued": Reader(
             lambda name, **rule: _catalogued(os.fspath(name), **rule),
             reads=lambda name: _is_name(name) and os.fspath(name) in catalogue(),
@@ -183,7 +192,7 @@ READERS: Registry[Reader] = Registry(
         "rebuilt": "rewind.rebuilt.reader:READER",
         "minari": Reader(load_minari, reads=is_minari, options=("keys",)),
         "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon")),
-        "folder": Reader(load_folder, reads=is_folder),
+        "folder": Reader(_by_keys(load_folder), reads=is_folder, options=("keys",)),
         "rllib": Reader(load_rllib, (".json",), reads=is_rllib, options=("horizon",)),
         "minari folder": Reader(
             lambda path, **keys: load_minari(_path(path), **keys),
@@ -191,13 +200,17 @@ READERS: Registry[Reader] = Registry(
             options=("keys",),
         ),
         "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask")),
-        "hdf5": Reader(read_hdf5, (".hdf5", ".h5"), options=RULE),
-        "npz": Reader(lambda path, **rule: load_npz(_path(path), **rule), (".npz",), options=RULE),
+        "hdf5": Reader(read_hdf5, (".hdf5", ".h5"), options=FLAT),
+        "npz": Reader(_by_keys(lambda path, **rule: load_npz(_path(path), **rule)), (".npz",), options=FLAT),
         "table": Reader(load_table, SUFFIXES, options=OPTIONS),
     },
 )
 # What takes anything comes last, after the readers of other packages.
 LAST = (
-    Reader(from_episodes, reads=lambda data: isinstance(data, Iterable) and not _is_name(data), options=("extras",)),
+    Reader(
+        _by_keys(from_episodes),
+        reads=lambda data: isinstance(data, Iterable) and not _is_name(data),
+        options=("extras", "keys"),
+    ),
     Reader(_minari_id, reads=_is_minari_id, options=("keys",)),
 )

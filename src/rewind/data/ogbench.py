@@ -26,7 +26,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.boundaries import from_d4rl, required
 from rewind.data.catalogue import known_entry
-from rewind.data.flags import row_flags, split_terminals
+from rewind.data.flags import TIMEOUTS, row_flags, split_terminals
 from rewind.data.header import ALTERED, read_header
 from rewind.data.originals import cache_folder
 from rewind.data.trajectories import Trajectories, rows_of
@@ -42,8 +42,8 @@ NAME = re.compile(
 
 
 def is_ogbench(data: Any) -> bool:
-    """Whether these are columns in OGBench's form."""
-    if not isinstance(data, Mapping) or "terminals" not in data:
+    """Whether these are columns in OGBench's form, which has no time-outs: there, D4RL's flags count."""
+    if not isinstance(data, Mapping) or "terminals" not in data or any(name in data for name in TIMEOUTS):
         return False
     return "masks" in data or "valids" in data or ("qpos" in data and "rewards" not in data)
 

@@ -123,6 +123,36 @@ def by_key(name: str, value: Any) -> Any:
     return {key: value[key] for key in sorted(value)}
 
 
+def storage_array(name: str, value: object, always_float: bool = False) -> Any:
+    """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans unchanged.
+
+    Rows of an array on the disk that need a conversion are converted when they are read.
+    """
+    if isinstance(value, LazyRows):
+        return value  # of arrays as they are stored
+    try:
+        array = np.asarray(mapped(value))
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{name} is not an array: {error}") from error
+    if array.ndim == 0:
+        raise DataError(f"{name} is a single value; expected one entry per step")
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{name} has dtype {array.dtype}; expected floats, integers or booleans")
+    dtype = np.dtype(np.float32) if array.dtype.kind == "f" or always_float else array.dtype
+    if on_disk(array) and not always_float and (array.dtype != dtype or not array.flags.c_contiguous):
+        return LazyRows([array])
+    with np.errstate(over="ignore"):  # check_finite reports what becomes infinite
+        return np.ascontiguousarray(array, dtype=dtype)
+
+
+def storage_parts(name: str, value: object) -> Any:
+    """The same for an array, or for each array of a mapping."""
+    value = by_key(name, value)
+    if not isinstance(value, dict):
+        return storage_array(name, value)
+    return {key: storage_array(f"{name} '{key}'", part) for key, part in value.items()}
+
+
 def check_rows(arrays: Mapping[str, Any], rows: int, trajectories: int) -> None:
     """Check that arrays have one entry per row or per trajectory, and that final observations match observations."""
     for unit, count, names in (

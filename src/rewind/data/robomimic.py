@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import note_doubt
 from rewind.data.episodes import check_keys, from_episodes
 from rewind.data.flags import flag_array, split_terminals
 from rewind.data.hdf5 import check_inside
@@ -58,9 +57,7 @@ def load_robomimic(
     with reading(path, "is not a readable robomimic file (cut or damaged)"):
         check_inside(path)
         with require("h5py", "hdf5").File(path, "r") as file:
-            data = _read(file, path, keys, mask)
-    note_doubt(data, path)
-    return data
+            return _read(file, path, keys, mask)
 
 
 def _demos(group: Any) -> list[str]:

@@ -91,7 +91,7 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
         name=name,
         notes=notes,
     )
-    if rows.truncated is None and columns.horizon is None:
+    if columns.horizon is None and (rows.truncated is None or not rows.truncated.any()):
         note_doubt(data, name)
     return data
 

@@ -12,8 +12,16 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.flags import flag_array
-from rewind.data.lazy_rows import LazyRows
-from rewind.data.parts import by_key, check_inner, check_rows, chosen_rows, each_part, frozen, mapped, named_parts
+from rewind.data.parts import (
+    check_inner,
+    check_rows,
+    chosen_rows,
+    each_part,
+    frozen,
+    named_parts,
+    storage_array,
+    storage_parts,
+)
 from rewind.errors import DataError
 from rewind.files import arrays_digest
 
@@ -228,32 +236,6 @@ class Trajectories:
             yield episode
 
 
-def storage_array(name: str, value: object, always_float: bool = False) -> Any:
-    """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans unchanged."""
-    if isinstance(value, LazyRows):
-        return value  # of arrays as they are stored
-    try:
-        array = np.asarray(mapped(value))
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{name} is not an array: {error}") from error
-    if array.ndim == 0:
-        raise DataError(f"{name} is a single value; expected one entry per step")
-    if array.dtype.kind not in "fiub":
-        raise DataError(f"{name} has dtype {array.dtype}; expected floats, integers or booleans")
-    if array.dtype.kind == "f" or always_float:
-        with np.errstate(over="ignore"):  # check_finite reports what becomes infinite
-            return np.ascontiguousarray(array, dtype=np.float32)
-    return np.ascontiguousarray(array)
-
-
-def storage_parts(name: str, value: object) -> Any:
-    """The same for an array, or for each array of a mapping."""
-    value = by_key(name, value)
-    if not isinstance(value, dict):
-        return storage_array(name, value)
-    return {key: storage_array(f"{name} '{key}'", part) for key, part in value.items()}
-
-
 def check_lengths(value: object, rows: int) -> Array:
     """Lengths as int64. They must be positive integers whose sum is the number of rows."""
     lengths = np.asarray(value)
@@ -274,7 +256,7 @@ def check_lengths(value: object, rows: int) -> Array:
 
 def check_finite(name: str, array: Array, lengths: Array | None) -> None:
     """Raise an error that names the first row and trajectory with a NaN or an infinity."""
-    if array.dtype.kind != "f" or isinstance(array, LazyRows):  # rows of arrays that were checked
+    if array.dtype.kind != "f" or getattr(array, "checked", False):
         return
     for begin in range(0, len(array), CHUNK_ROWS):
         chunk = array[begin : begin + CHUNK_ROWS]

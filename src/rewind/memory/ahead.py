@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.arrays import Array, plain_state
 from rewind.data.parts import each_part, read_soon
 from rewind.errors import UsageError
 from rewind.memory.batch import Batch, Plan
-from rewind.memory.replay import Replay
+from rewind.memory.replay import Replay, State
 from rewind.memory.store import GIVEN, Store
 
 PIECE = 4_096  # rows that a thread reads at a time
 READERS = 8  # threads: more than cores, as they wait for the disk
+FED = ("values", "fed_step", "recorded", "recording.", "weights", "largest")  # how what feedback changes is named
 
 
 class ReadRows(NamedTuple):
@@ -37,7 +38,8 @@ class ReadAhead(Iterator[Batch]):
             memory.update_uncertainty(values, ahead.plan)             # for the *_unc priorities
 
     Rows of one plan are read in the order of the file, each once, so that a backward sweep reads its trajectory in one
-    piece. Do not add to the memory, or sample from it, meanwhile. Ranks are those of when a batch was planned.
+    piece. Do not add to the memory, sample from it, or save its own state meanwhile: it is ahead of the batches. Ranks
+    are those of when a batch was planned.
 
     steps: batches of one plan
     plans: how many are read or waiting at a time, besides the one in use
@@ -50,15 +52,21 @@ class ReadAhead(Iterator[Batch]):
             raise UsageError(f"steps is {steps} and plans is {plans}; expected at least 1")
         self._memory, self._shape, self._plans = memory, (steps, batch_size), plans
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
-        self._ahead: deque[tuple[Plan, Store, list[Future[None]]]] = deque()
+        self._ahead: deque[tuple[State, Plan, Store, list[Future[None]]]] = deque()
+        self._before: State = {}  # of the memory, before the plan of the last batch
         self._current: Iterator[tuple[Plan, Batch]] = iter(())
+        self._closed = False
 
     def __next__(self) -> Batch:
+        if self._closed:
+            raise StopIteration
         following = next(self._current, None)
         if following is None:
             while len(self._ahead) <= self._plans:
-                self._ahead.append(self._start(self._memory.plan(*self._shape)))
-            self._current = self._batches(*self._ahead.popleft())
+                before = self._memory.snapshot()
+                self._ahead.append((before, *self._start(self._memory.plan(*self._shape))))
+            self._before, plan, store, reading = self._ahead.popleft()
+            self._current = self._batches(plan, store, reading)
             following = next(self._current)
         self.plan, batch = following
         return batch
@@ -88,8 +96,24 @@ class ReadAhead(Iterator[Batch]):
             rows = plan.indices[step], plan.fresh[step], plan.trajectories[step]
             yield plan[step], store.gather(*rows, backward)
 
+    def state_dict(self) -> State:
+        """The memory's state after the last batch: a memory that loads it continues with exactly the same batches.
+
+        With the *_unc priorities, or by TD error, the state has all feedback so far and new draws follow it, so batches
+        can differ from those that were planned ahead, with older ranks.
+        """
+        if self.plan is None:
+            return self._memory.state_dict()
+        memory = copy(self._memory)
+        memory.load_state_dict(self._before)
+        memory.plan(self.plan.first_step + 1 - self._before["step"], self._shape[1])
+        memory._last = None  # which has several batches; feedback for the last one belongs to `plan`
+        fed = {name: value for name, value in self._memory.snapshot().items() if name.startswith(FED)}
+        return plain_state({**memory.snapshot(), **fed})
+
     def close(self) -> None:
         """Stop reading, and let go of what was read."""
+        self._closed = True
         self._pool.shutdown(cancel_futures=True)
         self._ahead.clear()
         self._current = iter(())

@@ -12,7 +12,7 @@ from rewind.agents import AGENTS
 from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.agents.settings import paper_settings, paper_view, required_beta
 from rewind.data import Trajectories
-from rewind.data.parts import side_by_side
+from rewind.data.episodes import with_keys
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 from rewind.run_spec import AROUND, OFF, PRECISION, SAMPLING, VIEW, RunSpec
@@ -184,9 +184,7 @@ def with_vectors(data: Trajectories) -> Trajectories:
                 f"observation '{key}' has shape {part.shape[1:]}; agents take vectors: choose the others by keys "
                 "(--keys), or train your own network on the memory's batches"
             )
-    notes = {**data.notes, "keys": list(data.observations)}
-    observations, finals = map(side_by_side, (data.observations, data.final_observations))
-    return replace(data, observations=observations, final_observations=finals, notes=notes)
+    return with_keys(data, list(data.observations))
 
 
 def _width(what: str, array: Any) -> int:
