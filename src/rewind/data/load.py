@@ -184,7 +184,7 @@ READERS: Registry[Reader] = Registry(
         ),
         "rebuilt": "rewind.rebuilt.reader:READER",
         "minari": Reader(load_minari, reads=is_minari, options=("keys",)),
-        "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon")),
+        "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon", "extras")),
         "folder": Reader(load_folder, reads=is_folder),
         "rllib": Reader(load_rllib, (".json",), reads=is_rllib, options=("horizon", "extras")),
         "minari folder": Reader(
