@@ -192,7 +192,7 @@ READERS: Registry[Reader] = Registry(
             reads=lambda path: _is_name(path) and _path(path).is_dir(),
             options=("keys",),
         ),
-        "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask")),
+        "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask", "extras")),
         "hdf5": Reader(read_hdf5, (".hdf5", ".h5"), options=RULE),
         "npz": Reader(lambda path, **rule: load_npz(_path(path), **rule), (".npz",), options=RULE),
         "table": Reader(load_table, SUFFIXES, options=OPTIONS),
