@@ -23,6 +23,11 @@ def steps(lengths, terminated, seed=0):
     return columns
 
 
+def text(tmp_path, *lines, name="log.csv"):
+    (tmp_path / name).write_text("\n".join(lines))
+    return tmp_path / name
+
+
 def write(path, columns):
     table = pa.table({name: pa.array(list(c) if np.ndim(c) > 1 else c) for name, c in columns.items()})
     (parquet.write_table if path.suffix == ".parquet" else csv.write_csv)(table, path)
@@ -77,13 +82,14 @@ def lerobot(folder, version, lengths=(4, 3, 5), reward=True, told=None):
     if reward:
         columns["next.reward"] = rng.random(len(frame)).astype(np.float32)
     table = pa.table({name: list(column) if column.ndim > 1 else column for name, column in columns.items()})
-    features = {name: {"dtype": "float32", "shape": [1]} for name in columns}
+    features = {name: {"dtype": "float32", "shape": [*column.shape[1:]] or [1]} for name, column in columns.items()}
     features["observation.image"] = {"dtype": "video", "shape": [96, 96, 3]}
     meta, data = folder / "meta", folder / "data/chunk-000"
     meta.mkdir(parents=True)
     data.mkdir(parents=True)
     about = [{"episode_index": n, "length": length} for n, length in enumerate(told or lengths)]
-    info = {"codebase_version": version, "fps": 10, "features": features, "total_episodes": len(lengths)}
+    info = {"codebase_version": version, "fps": 10, "features": features}
+    info |= {"total_episodes": len(lengths), "total_frames": len(frame)}
     if version == "v2.1":
         info["data_path"] = "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet"
         (meta / "episodes.jsonl").write_text("\n".join(json.dumps({**row, "tasks": ["push"]}) for row in about))
@@ -93,6 +99,7 @@ def lerobot(folder, version, lengths=(4, 3, 5), reward=True, told=None):
         info["data_path"] = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
         (meta / "episodes/chunk-000").mkdir(parents=True)
         columns_of = pa.table({key: [row[key] for row in about] for key in about[0]})
+        columns_of = columns_of.append_column("dataset_from_index", pa.array(np.cumsum(lengths) - lengths))
         parquet.write_table(columns_of, meta / "episodes/chunk-000/file-000.parquet")
         parquet.write_table(table.slice(0, 7), data / "file-000.parquet")
         parquet.write_table(table.slice(7), data / "file-001.parquet")

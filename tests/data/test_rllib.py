@@ -53,6 +53,21 @@ def test_dones_of_an_earlier_version_are_split_by_the_rule_of_tables(tmp_path):
         load(path, keys=["obs"])
 
 
+def test_extras_are_kept_and_a_file_without_ends_is_one_line(tmp_path):
+    path, columns = rllib(tmp_path / "out.json", per_line=14)
+    data = load(path, extras=["action_logp"])
+    np.testing.assert_array_equal(data.extras["action_logp"], columns["action_logp"].astype(np.float32))
+    assert data.notes["not_used"] == ["unroll_id", "infos"]
+    with pytest.raises(DataError, match="line 1: missing costs; the batch has: type, obs"):
+        load(path, extras="costs")
+    batch = json.loads(path.read_text())
+    path.write_text(json.dumps({key: batch[key] for key in ("type", "obs", "actions", "rewards", "terminateds")}))
+    with pytest.raises(
+        DataError, match="the ends of its trajectories are unknown; expected one of the columns eps_id, t,"
+    ):
+        load(path)
+
+
 def test_packed_columns_are_one_line_that_says_how_to_write_them_plainly(tmp_path):
     path, _ = rllib(tmp_path / "out.json", packed=["obs", "new_obs"])
     with pytest.raises(
@@ -73,8 +88,9 @@ def test_packed_columns_are_one_line_that_says_how_to_write_them_plainly(tmp_pat
         ("batch['t'].pop()", r"line 2: t has shape \(3,\), but there are 4 rewards"),
         ("batch['obs'][1].pop()", r"line 2: obs has steps of different shapes"),
         ("batch['obs'] = [[1.0, 2.0]] * 4", r"line 2: obs has shape \(2,\) in each step, on the first line \(4,\)"),
-        ("batch['rewards'][2] = None", r"line 2: rewards holds object; expected numbers for each step"),
+        ("batch['rewards'][2] = None", r"line 2: step 2, column rewards: null; expected a number for each step"),
         ("batch['rewards'][2] = float('nan')", r"line 2 step 2, column rewards: missing, NaN or infinite"),
+        ("batch['new_obs'][0][1] = float('nan')", r"line 2 step 0, column new_obs: missing, NaN or infinite"),
         ("batch['terminateds'][0] = 2", r"line 2: terminateds is 2 at row 0; expected 0 or 1"),
         ("batch['t'][1] = 4", r"line 2 step 1: the same episode and time as line 2 step 0, but other values"),
         ("batch['obs'] = {'a': [[1.0]] * 4}", r"line 2: obs holds object; expected numbers"),

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.data.layouts import NAMED, steps, write
+from tests.data.layouts import NAMED, steps, text, write
 from tests.data.logs import assert_equal
 from tests.helpers import make
 
-pa = pytest.importorskip("pyarrow")
-from pyarrow import parquet
+pytest.importorskip("pyarrow")
 
 from rewind import load
 from rewind.cli import main
@@ -19,11 +18,6 @@ from rewind.data.columns import write_map
 from rewind.errors import DataError, UsageError
 
 DOOR = Path(__file__).parents[2].parent / "shared" / "data" / "door-human-demos.npz"
-
-
-def text(tmp_path, *lines, name="log.csv"):
-    (tmp_path / name).write_text("\n".join(lines))
-    return tmp_path / name
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -46,7 +40,7 @@ def test_a_map_that_inspect_writes_reads_the_same_without_guesses(tmp_path, caps
     path = write(tmp_path / "log.csv", steps([4, 3], [True, False]))
     with pytest.warns(UserWarning, match=r"guessed time=t, reward=r, observations=obs_a, obs_b, actions=u1, u2"):
         load(path, episode="id", terminal="over")
-    with pytest.warns(UserWarning, match=r"actions=u1, u2 \(not used: id, over\); name them if that is wrong"):
+    with pytest.warns(UserWarning, match=r"guessed episode=id, .*actions=u1, u2 \(not used: over\); name them if"):
         load(path)
     flags = ["--episode", "id", "--terminal", "over", "--write-map", str(tmp_path / "map.toml")]
     main(["inspect", str(path), *flags])
@@ -78,18 +72,50 @@ def done_table(tmp_path, lengths):
 @pytest.mark.parametrize(
     ("lengths", "horizon", "terminated"),
     [
-        ([5, 3, 5, 4], None, [False, True, False, True]),  # the longest is the most frequent, but not the only one
-        ([5, 3, 3, 4], None, [True] * 4),
-        ([5, 3, 5, 4], 0, [True] * 4),
+        ([5, 3, 5, 4, 5], None, [False, True, False, True, False]),  # the longest is the most frequent, but not alone
+        ([5, 3, 5, 4], None, [True] * 4),  # two are too few
+        ([5] * 3 + [4, 3] * 20, None, [True] * 43),
+        ([25] * 3 + [*range(1, 25)], None, [False] * 3 + [True] * 24),
+        ([35] * 3 + [*range(1, 35)], None, [True] * 37),  # less than a tenth
+        ([5, 3, 5, 4, 5], 0, [True] * 5),
         ([5, 3, 5, 3], None, [True] * 4),
         ([5, 3, 5, 3], 3, [True, False, True, False]),
         ([4, 4], 4, [False, False]),
     ],
 )
 def test_a_done_at_the_time_limit_is_a_time_out(tmp_path, lengths, horizon, terminated):
-    data = load(done_table(tmp_path, lengths), **NAMED | {"terminal": "done"}, horizon=horizon)
+    path = done_table(tmp_path, lengths)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        data = load(path, **NAMED | {"terminal": "done"}, horizon=horizon)
     assert data.terminated.tolist() == terminated
     assert ("dones" in data.notes) == (not all(terminated))
+    told = [str(warning.message) for warning in warned if "taken for time-outs" in str(warning.message)]
+    assert len(told) == (horizon is None and not all(terminated))  # what nobody asked for
+    assert all(f"horizon={max(lengths)} if that is right, 0 if not" in message for message in told)
+
+
+@pytest.mark.parametrize("horizon", [50, None])
+@pytest.mark.parametrize("clock", ["steps", "seconds", "running", "no episodes"])
+@pytest.mark.parametrize("lost", [10, 0])
+def test_the_time_limit_counts_rows_that_are_missing(tmp_path, horizon, clock, lost):
+    lengths, named = [50, 30, 50, 20, 50], NAMED | {"terminal": "done", "horizon": horizon}
+    columns = steps(lengths, [True] * 5)
+    columns["done"] = columns.pop("over")
+    if clock == "seconds":
+        columns["t"] = columns["t"] * 0.1 + 0.004 * np.random.default_rng(0).random(200) * (columns["t"] > 0)
+    elif clock == "running":
+        columns["t"] += 1000 * columns["id"]
+    elif clock == "no episodes":
+        del columns["id"], named["episode"]
+    path = write(tmp_path / "log.csv", {name: np.delete(column, lost) for name, column in columns.items()})
+    if clock == "running" and lost == 0:  # nothing shows that a first row is missing
+        assert load(path, **named | {"horizon": 50}).terminated.tolist() == [True, True, False, True, False]
+        return
+    data = load(path, **named)
+    pieces = [10, 39] if lost else [49]
+    assert data.lengths.tolist() == [*pieces, 30, 50, 20, 50]
+    assert data.terminated.tolist() == [False] * len(pieces) + [True, False, True, False]
 
 
 def test_terminals_that_all_fall_on_one_step_are_doubted(tmp_path):
@@ -151,6 +177,64 @@ def test_a_last_row_without_action_and_reward_is_the_final_observation(tmp_path)
         load(text(tmp_path, head, "1,0,1,1,.5,,1,0", rows[1]), **NAMED)
 
 
+def test_a_missing_next_observation_is_unknown_at_an_end_and_an_error_inside(tmp_path):
+    head, named = "id,t,obs_a,next_a,u1,u2,r,over", NAMED | {"next_observations": "next_*"}
+    rows = ["1,0,1,2,.5,.5,1,0", "1,1,2,,.5,.5,1,0", "2,0,4,5,.5,.5,1,0", "2,1,5,6,.5,.5,1,0"]
+    data = load(text(tmp_path, head, *rows), **named)
+    assert data.lengths.tolist() == [2, 2] and data.final_known.tolist() == [False, True]
+    assert "breaks" not in data.notes
+    rows[2] = "2,0,4,,.5,.5,1,0"
+    with pytest.raises(DataError, match=r"log\.csv, line 4, column next_a: missing, NaN .*Only the last row of an epi"):
+        load(text(tmp_path, head, *rows), **named)
+    with pytest.raises(DataError, match=r"log\.csv, line 3, column next_a: missing"):
+        load(text(tmp_path, head, *rows[::-1]), **named)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_extras_are_kept_in_every_form(tmp_path, kind, capsys):
+    columns = steps([4, 3], [True, False])
+    columns |= {"cost": np.arange(7.0), "log_prob": -np.arange(7.0), "ok": np.arange(7) % 2 == 0}
+    columns["cost"][2] = np.nan
+    order = [4, 0, 1, 6, 2, 3, 5]
+    path = write(tmp_path / f"log.{kind}", {name: column[order] for name, column in columns.items()})
+    data = load(path, **NAMED, extras=["cost", "ok"])
+    sorted_rows = [4, 5, 6, 0, 1, 2, 3]  # episodes are in the order of their first rows
+    assert set(data.extras) == {"cost", "ok"} and data.notes["not_used"] == ["log_prob"]
+    for name, column in data.extras.items():
+        assert column.dtype == np.float32
+        np.testing.assert_array_equal(column, columns[name][sorted_rows])
+    flags = ["--episode", "id", "--terminal", "over", "--extras", "cost", "ok", "--write-map"]
+    main(["inspect", str(path), *flags, str(tmp_path / "map.toml")])
+    assert "extras        cost float32 (), ok float32 ()" in capsys.readouterr().out
+    main(["data", "convert", str(path), str(tmp_path / "folder"), "--map", str(tmp_path / "map.toml")])
+    assert load(tmp_path / "folder").digest == data.digest
+    assert list(load(path, **NAMED, extras="log_prob").extras) == ["log_prob"]  # one name as a text
+    assert load(path, **NAMED, extras=["c*", "ok"]).digest == data.digest
+    with pytest.raises(UsageError, match="over cannot be an extra and an episode or flag at once"):
+        load(path, **NAMED, extras="o*")
+    with pytest.raises(DataError, match="no column 'costs', named as extras; the table has: id, t"):
+        load(path, **NAMED, extras=["costs"])
+
+
+def test_an_extra_that_is_also_the_time_or_the_reward_stays_that(tmp_path):
+    path = write(tmp_path / "log.csv", {name: column[::-1] for name, column in steps([4], [True]).items()})
+    with pytest.warns(UserWarning, match="guessed episode=id, time=t, reward=r, observations=obs_b, "):
+        data = load(path, terminal="over", extras=["t", "r", "obs_a"])
+    assert data.extras["t"].tolist() == [0, 1, 2, 3] and np.array_equal(data.extras["r"], data.rewards)
+
+
+def test_an_id_of_rows_is_not_taken_for_one_of_episodes(tmp_path):
+    columns = steps([4, 3], [True, False])
+    columns["id"] = np.arange(7)
+    path = write(tmp_path / "log.csv", columns)
+    with (
+        pytest.warns(UserWarning, match="guessed episode=id"),
+        pytest.raises(DataError, match="column id, guessed as the episode, is different in every row: name another"),
+    ):
+        load(path, terminal="over")
+    assert len(load(path, **NAMED | {"episode": ""})) == 2
+
+
 def test_without_an_episode_column_flags_and_time_end_trajectories(tmp_path):
     columns = steps([4, 3, 3], [True, False, False])
     del columns["id"]
@@ -160,92 +244,14 @@ def test_without_an_episode_column_flags_and_time_end_trajectories(tmp_path):
         load(path, **named | {"time": ""})
 
 
-def test_all_that_a_table_lacks_is_asked_for_at_once(tmp_path):
-    path = write(tmp_path / "log.csv", {name: np.arange(4.0) for name in ("flat", "temp", "valve", "cost")})
-    asked = (
-        r"which columns are the observations, actions, reward and episode\? .*--observations --actions --reward --ep"
-    )
-    with pytest.raises(DataError, match=asked):
-        load(path)
-    with pytest.raises(
-        DataError, match=r"no column 'tmp', .*; which columns are the actions and reward\? .*the table has"
-    ):
-        load(path, episode="flat", observations="tmp")
-
-
-def test_one_column_of_whole_numbers_is_a_discrete_action(tmp_path):
-    columns = steps([40_000, 40_000], [True, False])
-    del columns["u1"], columns["u2"]
-    columns["u"] = np.arange(80_000) % 3
-    path, named = tmp_path / "log.csv", NAMED | {"actions": "u"}
-    data = load(write(path, columns), **named)
-    assert data.actions.dtype == np.int64 and data.actions[:4].tolist() == [0, 1, 2, 0]
-    assert load(path, **named, discrete=False).actions.shape == (80_000, 1)
-    columns["t"] = pa.array([*map(str, columns["t"][:-1]), "39999.5"])
-    assert load(write(path, columns), **named).actions.dtype == np.int64
-    columns["u"] = columns["u"].astype(float)
-    columns["u"][-1] = 0.5  # far behind the piece that the kinds of columns are taken from
-    data = load(write(path, columns), **named)
-    assert data.actions.dtype == np.float32 and data.actions.shape == (80_000, 1)
-    with pytest.raises(DataError, match=r"line 80001, column u: 0\.5 is not a whole number"):
-        load(path, **named, discrete=True)
-
-
-HEAD = "id,t,obs_a,obs_b,u1,u2,r,over"
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,x,3,4,5,0"], r"log\.csv, line 3, column obs_b: 'x' is not a number"),
-        ([HEAD, "1,0,1,2,3,4,5,0", "", "1,1,1,,3,4,5,0"], r"line 4, column obs_b: missing, NaN or infinite"),
-        ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,inf,3,4,5,0"], r"line 3, column obs_b: missing, NaN or infinite"),
-        ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,2"], r"line 3: 4 fields; expected 8 as in the first line"),
-        ([HEAD, "1,0,1,2,3,4,5,maybe"], r"line 2, column over: 'maybe' is not a flag; expected true or false"),
-        ([HEAD, ",0,1,2,3,4,5,0"], r"line 2, column id: no value; expected the episode"),
-        ([HEAD, "1,,1,2,3,4,5,0"], r"line 2, column t: missing; expected a time"),
-        (
-            [HEAD, "1,0,1,2,3,4,5,0", "1,0,1,9,3,4,5,0"],
-            r"line 3: the same episode and time as line 2, but other values",
-        ),
-        ([HEAD], "the table has no rows"),
-        ([""], r"log\.csv is not a readable CSV file"),
-        (["1,2,3", "4,5,6"], "first line has numbers only; expected the names of the columns"),
-        ([HEAD.replace("obs_b", "obs_a"), "1,0,1,2,3,4,5,0"], "several columns are named obs_a"),
-    ],
-)
-def test_what_is_wrong_with_a_table_is_one_line_with_its_place(tmp_path, lines, message):
-    with pytest.raises(DataError, match=message) as caught:
-        load(text(tmp_path, *lines), **NAMED)
-    assert "\n" not in str(caught.value) and "log.csv" in str(caught.value)
-
-
-def test_a_broken_line_far_behind_is_named(tmp_path):
-    path = write(tmp_path / "log.csv", steps([50_000], [True]))
-    lines = path.read_text().splitlines()
-    lines[45_000] = lines[45_000][:9]
-    path.write_text("\n".join(lines))
-    assert path.stat().st_size > 2 << 20  # several pieces
-    with pytest.raises(DataError, match=r"line 45001: 3 fields; expected 8"):
-        load(path, **NAMED)
-
-
-def test_a_half_written_parquet_file_is_one_line(tmp_path):
-    path = write(tmp_path / "log.parquet", steps([40, 30], [True, False]))
-    content = path.read_bytes()
-    for size in (0, 3, 100, len(content) // 2, len(content) - 4):
-        path.write_bytes(content[:size])
-        with pytest.raises(DataError, match=r"log\.parquet is not a readable Parquet file") as caught:
-            load(path, **NAMED)
-        assert "\n" not in str(caught.value)
-
-
 def test_options_of_tables_are_checked(tmp_path):
     path = write(tmp_path / "log.csv", steps([4], [True]))
     with pytest.raises(UsageError, match=r"epsiode makes no sense for this kind of data.*it takes map, episode"):
         load(path, epsiode="id")
     with pytest.raises(UsageError, match="horizon=-1; expected the number of steps"):
         load(path, **NAMED, horizon=-1)
+    with pytest.raises(UsageError, match="over cannot be terminal and truncated at once"):
+        load(path, **NAMED, truncated="over")
     with pytest.raises(UsageError, match="cannot be an observation and an action"):
         load(path, **NAMED | {"observations": ["obs_a", "u1"]})
     (tmp_path / "map.toml").write_text("episode = id")
@@ -256,63 +262,6 @@ def test_options_of_tables_are_checked(tmp_path):
         load(path, map=tmp_path / "map.toml")
     with pytest.raises(SystemExit):
         main(["inspect", str(Path(__file__)), "--write-map", str(tmp_path / "x.toml")])
-
-
-# Columns of other libraries
-
-
-def chained(lengths, terminated):
-    rng = np.random.default_rng(0)
-    rows, last = sum(lengths), np.cumsum(lengths) - 1
-    seen = rng.normal(size=(rows + 1, 3)).astype(np.float32)
-    after = seen[1:].copy()
-    after[last] = rng.normal(size=(len(last), 3))
-    ends = np.zeros(rows, bool)
-    ends[last] = terminated
-    return seen[:-1], after, ends, last
-
-
-def test_rllib_columns_are_read_as_they_are(tmp_path):
-    seen, after, terminated, last = chained([4, 3], [True, False])
-    truncated = np.zeros(7, bool)
-    truncated[6] = True
-    columns = {
-        "eps_id": np.repeat([2**60, 2**61], [4, 3]), "obs": seen, "actions": np.array([0, 1, 1, 0, 2, 2, 1]),
-        "rewards": np.ones(7), "new_obs": after, "terminateds": terminated, "truncateds": truncated,
-        "action_logp": np.zeros(7), "action_dist_inputs": np.zeros((7, 3)),
-    }  # fmt: skip
-    with pytest.warns(UserWarning, match="guessed episode=eps_id, .*next_observations=new_obs"):
-        data = load(write(tmp_path / "rllib.parquet", columns))
-    assert data.lengths.tolist() == [4, 3] and data.terminated.tolist() == [True, False] and data.final_known.all()
-    assert data.actions.dtype == np.int64 and np.array_equal(data.final_observations, after[last])
-    assert data.notes["not_used"] == ["action_logp", "action_dist_inputs"]
-
-
-def test_neorl_columns_end_where_the_next_row_is_not_the_successor(tmp_path):
-    seen, after, terminated, last = chained([4, 3, 5], [False, True, False])
-    columns = {
-        "observations": seen, "actions": np.linspace(-1, 1, 24).reshape(12, 2), "rewards": np.ones(12),
-        "next_observations": after, "terminals": terminated.astype(float),
-    }  # fmt: skip
-    with pytest.warns(UserWarning, match="guessed"):
-        data = load(write(tmp_path / "neorl.parquet", columns))
-    assert data.lengths.tolist() == [4, 3, 5] and data.terminated.tolist() == [False, True, False]
-    assert np.array_equal(data.final_observations, after[last]) and data.actions.shape == (12, 2)
-    odd = [list(row) for row in seen]
-    odd[5] = odd[5][:2]
-    parquet.write_table(pa.table({**{n: list(c) for n, c in columns.items()}, "observations": odd}), tmp_path / "o.pq")
-    with pytest.raises(DataError, match=r"o\.pq, row 5, column observations: lists of different lengths"):
-        load(tmp_path / "o.pq", observations="observations")
-
-
-def test_images_stay_whole_numbers(tmp_path):
-    images = np.arange(4 * 2 * 3, dtype=np.uint8).reshape(4, 2, 3)
-    table = pa.table({"ep": [0, 0, 1, 1], "obs": images.tolist(), "action": [0.5] * 4, "reward": [1.0] * 4})
-    table = table.set_column(1, "obs", table["obs"].cast(pa.list_(pa.list_(pa.uint8()))))
-    parquet.write_table(table, tmp_path / "images.parquet")
-    with pytest.warns(UserWarning, match="guessed"):
-        data = load(tmp_path / "images.parquet")
-    assert data.observations.dtype == np.uint8 and np.array_equal(data.observations, images)
 
 
 @pytest.mark.parametrize("seed", range(10))

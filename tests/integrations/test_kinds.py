@@ -97,3 +97,4 @@ def test_torchrls_nested_observations_and_extras_become_a_batch():
         assert_equal(batch.next_observations, {key: part[at] for key, part in after.items()})
         assert_equal(batch.actions, data.actions[at])
         assert_equal(batch.extras, {"costs": data.extras["costs"][at]})
+        assert_equal(batch_of(sampled).extras, batch.extras)  # by default, all that there is

@@ -31,7 +31,7 @@ class ReaderOptions:
     """Columns, or a pattern, of the observations after the action."""
     horizon: Rare[int | None] = None
     """A done at this step counts as a time-out, not as a terminal; 0: none does. Default: the longest length, if it is
-    also the most frequent."""
+    also the most frequent, and 3 episodes have it."""
     discrete: Rare[bool | None] = None
     """Whether actions are discrete. Default: if they are one column of whole numbers."""
     extras: Rare[tuple[str, ...] | None] = None

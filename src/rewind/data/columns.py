@@ -16,7 +16,7 @@ from rewind.table import listed
 # Usual names, in lower case; the first that a table has is taken.
 GUESSES = {
     "episode": ("episode", "episode_id", "episode_index", "eps_id", "ep_id", "ep", "trajectory", "trajectory_id",
-                "traj", "traj_id", "run", "run_id"),
+                "traj", "traj_id", "run", "run_id", "id"),
     "time": ("t", "time", "step", "timestep", "time_step", "frame_index", "timestamp"),
     "reward": ("reward", "rewards", "r", "next.reward"),
     "terminal": ("terminal", "terminals", "terminated", "terminateds", "terminations", "is_terminal", "done", "dones",
@@ -29,6 +29,7 @@ PATTERNS = {
     "actions": r"(act|actions?)([_.\[].*|\d+)?|[au]_?\d*",
 }
 NOT_ACTIONS = re.compile(r"prob|logp|dist|mask")  # of an action, such as RLlib's action_logp
+SEVERAL = (*PATTERNS, "extras")  # roles that take several columns
 DONES = ("done", "dones", "next.done")  # names that do not tell terminals from time-outs
 NEEDED = ("observations", "actions", "reward")
 EXAMPLES = {
@@ -47,6 +48,7 @@ class ColumnMap:
     reward, terminal, truncated: terminal is True where an episode really ended, truncated where it was cut
     horizon: a `terminal` at this step of an episode is a time-out; 0: none is
     discrete: whether actions are whole numbers; default: if there is one column of whole numbers
+    extras: names, or a pattern, of further columns of numbers to keep, as float32; an empty cell is NaN
     """
 
     episode: str | None = None
@@ -59,11 +61,12 @@ class ColumnMap:
     next_observations: tuple[str, ...] | None = None
     horizon: int | None = None
     discrete: bool | None = None
+    extras: tuple[str, ...] | None = None
 
     def used(self) -> list[str]:
         """The names of all columns, each once."""
         single = [getattr(self, role) or "" for role in GUESSES]
-        several = [name for role in PATTERNS for name in getattr(self, role) or ()]
+        several = [name for role in SEVERAL for name in getattr(self, role) or ()]
         return list(dict.fromkeys(filter(None, single + several)))
 
     def record(self) -> dict[str, Any]:
@@ -88,7 +91,7 @@ def column_map(map: Any = None, **given: Any) -> ColumnMap:
     for name, value in content.items():
         if name not in known:
             raise unknown_name("column of a table", name, known)
-        if name in PATTERNS:
+        if name in SEVERAL:
             content[name] = as_names(value)
         elif name not in ("horizon", "discrete") and not isinstance(value, str):
             raise UsageError(f"{name}={value!r}; expected the name of one column")
@@ -112,7 +115,7 @@ def read_map(path: Path) -> dict[str, Any]:
 def write_map(record: Mapping[str, Any], path: Path) -> None:
     """Write a mapping file. record: of a `ColumnMap`"""
     lines = ["# Which column of the table is what; empty: there is none. rewind train --map takes this file."]
-    empty: dict[str, Any] = dict.fromkeys(GUESSES, "") | {role: [] for role in PATTERNS}
+    empty: dict[str, Any] = dict.fromkeys(GUESSES, "") | {role: [] for role in SEVERAL}
     # TOML writes texts, lists, whole numbers and booleans as JSON does, but wants one more character escaped.
     values = {name: json.dumps(value, ensure_ascii=False) for name, value in {**empty, **record}.items()}
     lines += [f"{name} = {value}".replace("\x7f", r"\u007f") for name, value in values.items()]
@@ -124,19 +127,23 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
     """The map with patterns replaced by the names of a table and gaps filled by guesses, and the guesses alone."""
     repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     result = wanted
-    for role in PATTERNS:
+    for role in SEVERAL:
         if (patterns := getattr(wanted, role)) is not None:
             found = [name for pattern in patterns for name in _matching(role, pattern, names)]
             result = _with(result, role, tuple(dict.fromkeys(found)))
     guesses = {}
     for role in (*GUESSES, *PATTERNS):
-        if getattr(result, role) is None and (guess := _guess(role, names, result.used())):
+        if getattr(result, role) is None and (guess := _guess(role, names, result)):
             guesses[role] = guess
             result = _with(result, role, guess)
     if lacks := [*_absent(wanted, names), *_unnamed(wanted, result)]:
         raise DataError(f"{'; '.join(lacks)}; the table has: {listed(names, 40) or 'none'}")
     if wrong := repeated & set(result.used()):
         raise DataError(f"several columns are named {', '.join(sorted(wrong))}: give each its own name")
+    if result.terminal and result.terminal == result.truncated:
+        raise UsageError(f"{result.terminal} cannot be terminal and truncated at once: name it as one of them")
+    if both := set(result.extras or ()) & {result.episode, result.terminal, result.truncated}:
+        raise UsageError(f"{', '.join(map(str, both))} cannot be an extra and an episode or flag at once: leave it out")
     if both := set(result.observations or ()) & {*(result.actions or ()), result.reward or ""}:
         raise UsageError(f"{', '.join(sorted(both))} cannot be an observation and an action or reward at once")
     return result, guesses
@@ -149,12 +156,12 @@ def _with(columns: ColumnMap, role: str, value: Any) -> ColumnMap:
 def _matching(role: str, pattern: str, names: Sequence[str]) -> list[str]:
     if pattern in names:
         return [pattern]
-    return [name for name in names if fnmatchcase(name, pattern)] if role in PATTERNS else []
+    return [name for name in names if fnmatchcase(name, pattern)] if role in SEVERAL else []
 
 
 def _absent(wanted: ColumnMap, names: Sequence[str]) -> list[str]:
     """Columns that were named and are not in the table."""
-    given = {role: getattr(wanted, role) for role in (*GUESSES, *PATTERNS)}
+    given = {role: getattr(wanted, role) for role in (*GUESSES, *SEVERAL)}
     return [
         f"no column {pattern!r}, named as {role}"
         for role, value in given.items()
@@ -183,7 +190,9 @@ def _unnamed(wanted: ColumnMap, found: ColumnMap) -> list[str]:
     return []
 
 
-def _guess(role: str, names: Iterable[str], used: Sequence[str]) -> Any:
+def _guess(role: str, names: Iterable[str], columns: ColumnMap) -> Any:
+    kept = columns.extras or () if role in GUESSES else ()  # a time or reward that is also kept stays one
+    used = [name for name in columns.used() if name not in kept]
     free = {name.strip().lower(): name for name in names if name not in used}
     if role in GUESSES:
         return next((free[name] for name in GUESSES[role] if name in free), None)

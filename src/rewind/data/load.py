@@ -9,7 +9,7 @@ from typing import Any
 
 from rewind.data.boundaries import Boundaries, from_d4rl
 from rewind.data.catalogue import catalogue, entry_of_file
-from rewind.data.columns import OPTIONS
+from rewind.data.columns import OPTIONS, as_names
 from rewind.data.episodes import from_episodes, is_episode, with_keys
 from rewind.data.folder import is_folder, load_folder
 from rewind.data.hdf5 import load_hdf5
@@ -55,8 +55,8 @@ def load(
     *,
     boundaries: Boundaries | None = None,
     merge_fragments: bool | None = None,
-    keys: Sequence[str] | None = None,
-    extras: Sequence[str] | None = None,
+    keys: str | Sequence[str] | None = None,
+    extras: str | Sequence[str] | None = None,
     **options: Any,
 ) -> Trajectories:
     """Trajectories from whatever holds them.
@@ -74,11 +74,13 @@ def load(
         next_observations, horizon, discrete and map, as in `load_table`; LeRobot's folders take reward and
         horizon, RLlib's files horizon, robomimic's files mask
     """
-    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, "keys": keys, "extras": extras, **options}
+    names = {"keys": keys, "extras": extras}
+    given = {"boundaries": boundaries, "merge_fragments": merge_fragments, **options}
+    given |= {name: as_names(value) for name, value in names.items() if value is not None}  # one may be a text
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(dataset, Trajectories):
         _check_options(options, ("keys",))
-        return with_keys(dataset, keys)
+        return with_keys(dataset, options.get("keys"))
     try:
         for reader in chain(READERS.values(), LAST):
             if reader.accepts(dataset):
@@ -191,15 +193,15 @@ READERS: Registry[Reader] = Registry(
         ),
         "rebuilt": "rewind.rebuilt.reader:READER",
         "minari": Reader(load_minari, reads=is_minari, options=("keys",)),
-        "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon")),
+        "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon", "extras")),
         "folder": Reader(_by_keys(load_folder), reads=is_folder, options=("keys",)),
-        "rllib": Reader(load_rllib, (".json",), reads=is_rllib, options=("horizon",)),
+        "rllib": Reader(load_rllib, (".json",), reads=is_rllib, options=("horizon", "extras")),
         "minari folder": Reader(
             lambda path, **keys: load_minari(_path(path), **keys),
             reads=lambda path: _is_name(path) and _path(path).is_dir(),
             options=("keys",),
         ),
-        "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask")),
+        "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask", "extras")),
         "hdf5": Reader(read_hdf5, (".hdf5", ".h5"), options=FLAT),
         "npz": Reader(_by_keys(lambda path, **rule: load_npz(_path(path), **rule)), (".npz",), options=FLAT),
         "table": Reader(load_table, SUFFIXES, options=OPTIONS),

@@ -9,7 +9,7 @@ tables (`table_rows`). A packed column is a text, a compressed pickle: it is nev
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ NEEDED, FLAGS, EPISODE = (
     ("eps_id", "agent_index"),
 )
 COLUMNS = (*NEEDED, "new_obs", "t", *EPISODE, *FLAGS)
+ENDS = ("eps_id", "t", "new_obs", "truncateds", "dones")  # each of them shows where trajectories end
 
 
 def is_rllib(dataset: Any) -> bool:
@@ -37,28 +38,29 @@ def is_rllib(dataset: Any) -> bool:
     return isinstance(dataset, (str, os.PathLike)) and any(Path(dataset).expanduser().glob(OUTPUT))
 
 
-def load_rllib(path: str | os.PathLike[str], horizon: int | None = None) -> Trajectories:
+def load_rllib(path: str | os.PathLike[str], horizon: int | None = None, extras: Sequence[str] = ()) -> Trajectories:
     """Trajectories from a file of RLlib's, or a folder of them.
 
     horizon: a done at this step is a time-out, as for tables
+    extras: further columns to keep, such as action_logp
     """
     path = Path(path).expanduser()
     try:
-        return _read(sorted(path.glob(OUTPUT)) if path.is_dir() else [path], path.stem, horizon)
+        return _read(sorted(path.glob(OUTPUT)) if path.is_dir() else [path], path.stem, horizon, extras)
     except DataError as error:
         raise naming(path, error) from error
 
 
-def _read(paths: list[Path], name: str, horizon: int | None) -> Trajectories:
+def _read(paths: list[Path], name: str, horizon: int | None, extras: Sequence[str]) -> Trajectories:
     batches: list[dict[str, Array]] = []
     places: list[str] = []
     known: dict[str, None] = {}
     for where, line in _lines(paths):
         try:
-            batch = _batch(json.loads(line))
+            batch = _batch(json.loads(line), extras)
             known |= dict.fromkeys(batch)
-            batches.append({key: _column(key, batch[key]) for key in COLUMNS if key in batch})
-            _check(batches[-1], batches[0])
+            batches.append({key: _column(key, batch[key]) for key in (*COLUMNS, *extras) if key in batch})
+            _check(batches[-1], batches[0], extras)
         except DataError as error:
             raise DataError(f"{where}: {error}") from error
         except (ValueError, RecursionError) as error:
@@ -73,6 +75,8 @@ def _read(paths: list[Path], name: str, horizon: int | None) -> Trajectories:
         line = int(np.searchsorted(last, row, side="right"))
         return f"{places[line]} step {row - last[line] + lengths[line]}"
 
+    if not any(key in batches[0] for key in ENDS):
+        raise DataError(f"the ends of its trajectories are unknown; expected one of the columns {', '.join(ENDS)}")
     columns = {key: np.concatenate([batch.pop(key) for batch in batches]) for key in tuple(batches[0])}
     terminal = next((key for key in ("terminateds", "dones") if key in columns), None)
     roles = ColumnMap(
@@ -80,12 +84,15 @@ def _read(paths: list[Path], name: str, horizon: int | None) -> Trajectories:
         time="t" if "t" in columns else None,
         actions=("actions",),
         reward="rewards",
+        next_observations=("new_obs",),
         terminal=terminal,
         truncated="truncateds" if "truncateds" in columns else None,
         horizon=horizon,
     )
-    data = assemble(_rows(columns, terminal), roles, place, name)
-    if unused := [key for key in known if key not in (*COLUMNS, "type")]:
+    rows = _rows(columns, terminal)
+    rows.extras = {key: columns[key] for key in extras}
+    data = assemble(rows, roles, place, name)
+    if unused := [key for key in known if key not in (*COLUMNS, *extras, "type")]:
         data.notes["not_used"] = unused
     return data
 
@@ -99,7 +106,7 @@ def _lines(paths: list[Path]) -> Iterator[tuple[str, str]]:
                     yield f"{path}, line {number}", line
 
 
-def _batch(found: Any) -> dict[str, Any]:
+def _batch(found: Any, extras: Sequence[str]) -> dict[str, Any]:
     """The columns on one line. RLlib writes a batch of several policies where there are several agents."""
     kind = found.get("type") if isinstance(found, dict) else None
     if kind == "MultiAgentBatch" and isinstance(policies := found.get("policy_batches"), dict):
@@ -108,7 +115,7 @@ def _batch(found: Any) -> dict[str, Any]:
         (found,) = policies.values()
     elif kind != "SampleBatch":
         raise DataError('not a batch of RLlib\'s: expected {"type": "SampleBatch", "obs": ...} on each line')
-    if missing := [key for key in NEEDED if key not in found]:
+    if missing := [key for key in (*NEEDED, *extras) if key not in found]:
         raise DataError(f"missing {', '.join(missing)}; the batch has: {', '.join(found)}")
     return dict(found)
 
@@ -120,6 +127,8 @@ def _column(name: str, value: Any) -> Array:
             f"{name} is packed (a compressed pickle, which Rewind never opens); write it plainly with RLlib's "
             "JsonWriter(path, compress_columns=[]), or offline_data(output_compress_columns=[]) in its configuration"
         )
+    if isinstance(value, list) and None in value:
+        raise DataError(f"step {value.index(None)}, column {name}: null; expected a number for each step")
     try:
         array = np.asarray(value)
     except ValueError:
@@ -134,12 +143,13 @@ def _column(name: str, value: Any) -> Array:
         return array.astype(np.float32) if array.dtype.kind == "f" and name != "t" else array
 
 
-def _check(batch: dict[str, Array], first: dict[str, Array]) -> None:
+def _check(batch: dict[str, Array], first: dict[str, Array], extras: Sequence[str]) -> None:
     """Against itself, and against the first line."""
     if other := sorted(batch.keys() ^ first.keys()):
         raise DataError(f"{other[0]} is on this line or on the first one, but not on both")
+    wide = ("obs", "new_obs", "actions", *extras)
     for name, array in batch.items():
-        if len(array) != len(batch["rewards"]) or (array.ndim > 1 and name not in ("obs", "new_obs", "actions")):
+        if len(array) != len(batch["rewards"]) or (array.ndim > 1 and name not in wide):
             raise DataError(f"{name} has shape {array.shape}, but there are {len(batch['rewards']):,} rewards")
         if array.shape[1:] != first[name].shape[1:]:
             raise DataError(
@@ -151,13 +161,16 @@ def _rows(columns: dict[str, Array], terminal: str | None) -> TableRows:
     actions, rewards = columns["actions"], columns["rewards"].astype(np.float32)
     discrete = actions.dtype.kind != "f" and actions.size == len(actions)
     actions = actions.reshape(-1).astype(np.int64) if discrete else actions.reshape(len(actions), -1).astype(np.float32)
+    successors = columns.get("new_obs")
+    unknown = np.zeros(0) if successors is None else ~np.isfinite(successors.reshape(len(rewards), -1)).all(axis=1)
     finite = np.isfinite(rewards) & np.isfinite(actions.reshape(len(actions), -1)).all(axis=1)
     return TableRows(
         observations=columns["obs"],
         actions=actions,
         rewards=rewards,
         unfinished=np.flatnonzero(~finite),
-        next_observations=columns.get("new_obs"),
+        unknown=np.flatnonzero(unknown),
+        next_observations=successors,
         episode=_episodes([columns[key] for key in EPISODE if key in columns]) if "eps_id" in columns else None,
         time=columns.get("t"),
         terminals=None if terminal is None else columns[terminal],

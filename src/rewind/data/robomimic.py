@@ -4,7 +4,7 @@
       actions         (N, A)
       rewards, dones  (N,)        a done is a terminal, as robomimic's own agents train; a demo without one was cut
       obs/KEY         (N, ...)    choose the keys; images are taken only alone
-      next_obs/KEY    (N, ...)    of which the last row is needed: the state after the demo
+      next_obs/KEY    (N, ...)    the following obs, otherwise an error; its last row is the state after the demo
     mask/FILTER       names of demos, such as train and valid
 
 Demos are read in the order of their numbers: demo_2 before demo_10. Everything else (states, env_args) is not read.
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
+from rewind.data.boundaries import follows
 from rewind.data.episodes import check_keys, from_episodes
 from rewind.data.flags import flag_array, split_terminals
 from rewind.data.hdf5 import check_inside
@@ -31,7 +32,7 @@ DEMO = re.compile(r"demo_(\d+)")
 
 
 def is_robomimic(dataset: Any) -> bool:
-    """Whether this is the path of an HDF5 file with demos."""
+    """Whether this is the path of an HDF5 file with a group for demos."""
     path = as_path(dataset)
     if path is None or path.suffix.lower() not in (".hdf5", ".h5") or not path.is_file():
         return False
@@ -39,25 +40,29 @@ def is_robomimic(dataset: Any) -> bool:
         h5py = require("h5py", "hdf5")
         with h5py.File(path, "r") as file:
             own = isinstance(file.get("data", getlink=True), h5py.HardLink)  # no link to another file
-            return own and bool(_demos(file["data"]))
+            return own and isinstance(file["data"], h5py.Group) and "observations" not in file
     except Exception:  # the reader of HDF5 files says what is wrong
         return False
 
 
 def load_robomimic(
-    path: str | os.PathLike[str], keys: Sequence[str] | None = None, mask: str | None = None
+    path: str | os.PathLike[str],
+    keys: Sequence[str] | None = None,
+    mask: str | None = None,
+    extras: Sequence[str] = (),
 ) -> Trajectories:
     """Trajectories from a file of robomimic's.
 
     keys: the observations to concatenate, in this order
     mask: read only the demos of this filter, such as "train"
+    extras: further columns to keep, one entry per step
     """
     path = Path(path).expanduser()
     check_file(path)
     with reading(path, "is not a readable robomimic file (cut or damaged)"):
         check_inside(path)
         with require("h5py", "hdf5").File(path, "r") as file:
-            return _read(file, path, keys, mask)
+            return _read(file, path, keys, mask, extras)
 
 
 def _demos(group: Any) -> list[str]:
@@ -66,10 +71,15 @@ def _demos(group: Any) -> list[str]:
     return [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
 
 
-def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None) -> Trajectories:
+def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None, extras: Sequence[str]) -> Trajectories:
     group = file["data"]
-    names = _demos(group) if mask is None else _filtered(file, _demos(group), mask)
+    if not (names := _demos(group)):
+        raise DataError(f"the group data has no demo_0, demo_1, ...; it has: {', '.join(group) or 'nothing'}")
+    names = names if mask is None else _filtered(file, names, mask)
     rows = sum(_length(group[name]) for name in names)
+    if mask is None and (total := int(group.attrs.get("total", rows))) != rows:
+        what = "demos are missing, or it was edited and total must be set anew"
+        raise DataError(f"the file says total {total:,}, but its demos have {rows:,} steps: {what}")
     first = group[names[0]]
     known = sorted(first["obs"])
     if keys is None and len(known) == 1:
@@ -81,9 +91,12 @@ def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None) -
         raise DataError(f"obs/{images[0]} is an image: choose it alone, or leave it out")
     columns = [first["obs"][key] for key in keys]
     check_file(path, rows * sum(math.prod(column.shape[1:]) * column.dtype.itemsize for column in columns))
-    data = from_episodes((_episode(group[name], first, keys) for name in names), path.stem, rows=rows)
+    data = from_episodes((_episode(group[name], first, keys, extras) for name in names), path.stem, rows=rows)
     data.notes.update({"boundaries": "demos", "keys": list(keys)} | ({} if mask is None else {"mask": mask}))
-    used = {"obs", "next_obs", "actions", "rewards", "dones"}
+    for key in ("dones", "next_obs"):
+        if 0 < len(without := [name for name in names if key not in group[name]]) < len(names):
+            data.notes[f"without_{key}"] = without
+    used = {"obs", "next_obs", "actions", "rewards", "dones", *extras}
     if unused := [key for key in first if key not in used] + [f"obs/{key}" for key in known if key not in keys]:
         data.notes["not_used"] = unused
     return data
@@ -119,12 +132,13 @@ def _length(demo: Any) -> int:
     return length
 
 
-def _episode(demo: Any, first: Any, keys: Sequence[str]) -> dict[str, Any]:
+def _episode(demo: Any, first: Any, keys: Sequence[str], extras: Sequence[str]) -> dict[str, Any]:
     """A demo for `from_episodes`. Its columns are those of the first one."""
     length = _length(demo)
-    for name in ("actions", "rewards", *(f"obs/{key}" for key in keys)):
-        if name not in demo:
-            raise DataError(f"{demo.name} has no {name}, which {first.name.rpartition('/')[2]} has")
+    for name in ("actions", "rewards", *(f"obs/{key}" for key in keys), *extras):
+        if getattr(demo.get(name), "dtype", np.dtype("O")).kind not in "biuf":  # a group, a text, or nothing
+            which = "extras asks for" if name in extras else f"{first.name.rpartition('/')[2]} has"
+            raise DataError(f"{demo.name} has no {name}, which {which}; it has: {', '.join(demo)}")
         column, expected = demo[name], (length, *first[name].shape[1:])
         if column.shape != expected:
             raise DataError(f"{column.name} has shape {column.shape}; expected {expected}")
@@ -134,10 +148,20 @@ def _episode(demo: Any, first: Any, keys: Sequence[str]) -> dict[str, Any]:
     observations = _side_by_side([np.asarray(demo["obs"][key]) for key in keys])
     successors = demo.get("next_obs", {})
     if all(key in successors for key in keys):
-        final = _side_by_side([np.asarray(successors[key][-1:]) for key in keys])
-        observations = np.concatenate([observations, final], dtype=observations.dtype)
+        after = _side_by_side([_rows(successors[key], demo["obs"][key].shape) for key in keys])
+        if (breaks := ~follows(observations, after)[:-1]).any():
+            what = "is not the obs after it; expected one unbroken demo: split it there, or delete its next_obs"
+            raise DataError(f"{demo.name}: next_obs at step {np.argmax(breaks)} {what}")
+        observations = np.concatenate([observations, after[-1:]], dtype=observations.dtype)
     columns = {name: np.asarray(demo[name]) for name in ("actions", "rewards")}
-    return {"observations": observations, **columns, **split_terminals(flags, slice(-1, None))}
+    further = {name: np.asarray(demo[name]) for name in extras}
+    return {"observations": observations, **columns, **split_terminals(flags, slice(-1, None)), "extras": further}
+
+
+def _rows(column: Any, shape: tuple[int, ...]) -> Array:
+    if column.shape != shape:
+        raise DataError(f"{column.name} has shape {column.shape}; expected {shape}, as obs has")
+    return np.asarray(column)
 
 
 def _side_by_side(parts: Sequence[Array]) -> Array:

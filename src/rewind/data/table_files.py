@@ -1,7 +1,8 @@
 """CSV and Parquet files in pieces, by pyarrow; and the line of a file that a row stands on."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, time
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -10,7 +11,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.columns import ColumnMap
-from rewind.errors import DataError, naming, one_line, require
+from rewind.errors import DataError, one_line, require
 from rewind.files import check_file
 
 BLOCK = 1 << 20  # bytes of a CSV file in one piece
@@ -114,25 +115,37 @@ class TableFiles:
     def _csv_pieces(self, path: Path, columns: ColumnMap) -> Iterator[Any]:
         arrow = self.arrow
         text = arrow.dictionary(arrow.int32(), arrow.string())
-        types = {name: text if name in _texts(columns) else arrow.float32() for name in columns.used()}
+        types = {name: arrow.bool_() if self._has(name, "boolean") else arrow.float32() for name in columns.used()}
+        types |= dict.fromkeys(_texts(columns), text)
         if columns.time:
             seen = self.schema.field(columns.time).type
-            types[columns.time] = seen if arrow.types.is_temporal(seen) else arrow.float64()
+            date = arrow.timestamp("ns", getattr(seen, "tz", None))  # later ones may be finer than those seen
+            fine = arrow.time64("ns") if arrow.types.is_time(seen) else date
+            types[columns.time] = fine if arrow.types.is_temporal(seen) else arrow.float64()
         types |= {name: arrow.int64() for name in _maybe_whole(columns) if name in self.whole}
         with self._csv(path, column_types=types, include_columns=columns.used()) as reader:
             yield from reader
 
+    def _has(self, name: str, kind: str) -> bool:
+        return bool(getattr(self.arrow.types, f"is_{kind}")(self.schema.field(name).type))
+
     def is_whole(self, piece: Any, name: str) -> bool:
-        """Whether this column has whole numbers, one in each row."""
+        """Whether this column has whole numbers or booleans, or lists of them."""
         kind, types = piece.schema.field(name).type, self.arrow.types
-        return bool(types.is_integer(kind.value_type if types.is_list(kind) else kind))
+        while self._is_list(kind):
+            kind = kind.value_type
+        return bool(types.is_integer(kind) or types.is_boolean(kind))
+
+    def _is_list(self, kind: Any) -> bool:
+        types = self.arrow.types
+        return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
     def numbers(self, piece: Any, name: str, begin: int) -> Array:
         """(rows, ...) a column of numbers or of lists of equal lengths; missing values are NaN."""
         column = piece.column(name)
         rows, shape = len(column), [len(column)]
         types = self.arrow.types
-        while types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
+        while self._is_list(column.type):
             if column.null_count:
                 row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
                 raise self.wrong(begin + row, name, "no value; expected a list of numbers")
@@ -205,31 +218,40 @@ class TableFiles:
             return f"{path}, line {lines.line_num}"
 
     def _broken_line(self, path: Path, columns: ColumnMap) -> DataError | None:
-        """The first line that is not like the others, or whose number is none."""
+        """The first line that is not like the others, or whose value is not of its kind."""
         if _is_parquet(path):
             return None
-        numbers = [
-            name
-            for name in columns.used()
-            if name not in _texts(columns) and not self.arrow.types.is_temporal(self.schema.field(name).type)
-        ]
+        kinds = {name: self._kind(name, columns) for name in columns.used() if name not in _texts(columns)}
+        begin = 1  # a line that is not closed by its quote goes on to the end of the file
         try:
             with _text(path) as file:
                 lines = csv.reader(file, delimiter=self.delimiter)
                 head = next(lines, [])
-                at = [head.index(name) for name in numbers if name in head]
-                for line in filter(None, lines):
-                    where = f"{path}, line {lines.line_num}"
-                    if len(line) != len(head):
-                        return DataError(f"{where}: {len(line)} fields; expected {len(head)} as in the first line")
-                    for column in at:
-                        if not _is_number(line[column]) and line[column] not in EMPTY:
-                            return DataError(f"{where}, column {head[column]}: {line[column]!r} is not a number")
+                at = [(head.index(name), *kind) for name, kind in kinds.items() if name in head]
+                begin = lines.line_num + 1
+                for line in lines:
+                    where, several, begin = f"{path}, line {begin}", lines.line_num > begin, lines.line_num + 1
+                    if line and len(line) != len(head):
+                        what = f"{len(line)} fields; expected {len(head)} as in the first line"
+                        return DataError(f"{where}: {what}{'; is a quote not closed?' * several}")
+                    for column, fits, what in at if line else ():
+                        if not fits(line[column]) and line[column] not in EMPTY:
+                            return DataError(f"{where}, column {head[column]}: {line[column]!r} is not {what}")
                 if lines.line_num == 1:
                     return DataError(f"{path}: the table has no rows: expected at least one step")
         except csv.Error as error:
-            return naming(path, error)
+            return DataError(f"{path}, line {begin}: {one_line(error)}; is a quote not closed?")
         return None
+
+    def _kind(self, name: str, columns: ColumnMap) -> tuple[Callable[[str], bool], str]:
+        """How to tell the values of a column, and what they are."""
+        if self._has(name, "boolean"):
+            return lambda text: text.lower() in ("true", "false", "1", "0"), "true or false, as those before it"
+        if name != columns.time:
+            return _is_number, "a number"
+        dates = self._has(name, "temporal")
+        expected = "a time; expected numbers, or ISO dates such as 2024-12-31 23:59:59"
+        return lambda text: _is_date(text) or (not dates and _is_number(text)), expected
 
 
 def _is_parquet(path: Path) -> bool:
@@ -257,3 +279,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return "_" not in text
+
+
+def _is_date(text: str) -> bool:
+    try:
+        (datetime if "-" in text else time).fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -5,29 +5,30 @@ episodes      keep the order of their first rows. Without an episode column a tr
               time goes back, or where the next row is not the successor
 ends          a `truncated` ends a trajectory. One whose last row is not terminal was cut: a time-out
 terminal      before the last row of its episode: an inner terminal, and the trajectory continues
-done          does not tell terminals from time-outs. Without `truncated`, it is a time-out in trajectories of the
-              longest length, if that is also the most frequent and not the only one; `horizon` decides otherwise
+done          does not tell terminals from time-outs. Without `truncated`, it is a time-out in episodes of the longest
+              length, if at least 3 episodes and a tenth of all have it, more than any other length, and not all;
+              `horizon` decides otherwise. The length of an episode counts rows that are missing before its last one
 duplicates    rows with the same episode and time: equal ones are dropped, different ones are an error
-gaps          if 99% of the steps of time are regular (at most 1.5 times the median), the others cut a trajectory
+gaps          if 90% of the steps of time are regular (at most 1.5 times the median), the others cut a trajectory
 missing       an empty flag is False. A last row without actions and reward is the final observation of its
-              trajectory; any other missing value is an error
+              trajectory; without a next observation, that is unknown; any other missing value is an error
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.boundaries import SAMPLE, follows, note_doubt
+from rewind.data.boundaries import follows, note_doubt
 from rewind.data.columns import DONES, ColumnMap
 from rewind.data.flags import split_terminals
+from rewind.data.table_time import cut_gaps, steps_of_episodes, time_limit
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError
+from rewind.errors import DataError, warn
 
 MISSING = np.iinfo(np.int64).min  # a discrete action that is not there
-GAP, IRREGULAR = 1.5, 0.1
 
 
 @dataclass
@@ -36,6 +37,8 @@ class TableRows:
 
     episode: numbers of episodes, in the order of their first rows
     unfinished: numbers of the rows in which an action or the reward is missing
+    unknown: numbers of the rows in which a next observation is missing
+    step: of the episode that a row is, from 1; resets: where episodes end. Both are found by `_ends`
     order: the file's row of each row, None as long as they are the same
     """
 
@@ -43,22 +46,28 @@ class TableRows:
     actions: Array
     rewards: Array
     unfinished: Array
+    unknown: Array
     next_observations: Array | None = None
     episode: Array | None = None
     time: Array | None = None
     terminals: Array | None = None
     truncated: Array | None = None
     order: Array | None = None
+    step: Array | None = None
+    resets: Array | None = None
+    extras: dict[str, Array] = field(default_factory=dict)
 
     def take(self, rows: Array) -> None:
         """Keep these rows, in this order. One column at a time: there is never a second copy of all."""
-        if self.unfinished.size:
-            self.unfinished = np.flatnonzero(np.isin(rows, self.unfinished))
         if self.order is None:
             self.order = np.arange(len(self.rewards))
         for name, column in vars(self).items():
-            if name != "unfinished" and column is not None:
+            if name in ("unfinished", "unknown"):
+                setattr(self, name, np.flatnonzero(np.isin(rows, column)) if column.size else column)
+            elif name != "extras" and column is not None:
                 setattr(self, name, column[rows])
+        for name, column in self.extras.items():
+            self.extras[name] = column[rows]
 
 
 def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], name: str | None) -> Trajectories:
@@ -72,24 +81,25 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
     notes: dict[str, Any] = {"boundaries": rule}
     _sort(rows, notes)
     _drop_duplicates(rows, notes, where)
-    ends = _ends(rows, columns, notes)
+    ends = _ends(rows, columns, notes, where)
     ends, finals = _pop_finals(rows, ends, _final_rows(rows, ends, columns, where), notes)
     rows.episode = rows.time = None  # memory for what comes
     last = np.flatnonzero(ends)
-    lengths = np.diff(last, prepend=-1)
     terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals
-    _split_dones(terminals, lengths, rows, columns, notes)
+    if _split_dones(terminals, last, rows, columns, notes):
+        warn(f"{name}: {notes['dones']}")
     final_observations, final_known = _final_observations(rows, last, finals)
     data = Trajectories(
         observations=rows.observations,
         actions=rows.actions,
         rewards=rows.rewards,
-        lengths=lengths,
+        lengths=np.diff(last, prepend=-1),
         **split_terminals(terminals, last),
         final_observations=final_observations,
         final_known=final_known,
         name=name,
         notes=notes,
+        extras=rows.extras,
     )
     if columns.horizon is None and (rows.truncated is None or not rows.truncated.any()):
         note_doubt(data, name)
@@ -119,7 +129,7 @@ def _drop_duplicates(rows: TableRows, notes: dict[str, Any], where: Callable[[in
     second = np.flatnonzero(again) + 1
     same = np.ones(len(second), bool)
     compared = (rows.observations, rows.actions, rows.rewards, rows.next_observations, rows.terminals, rows.truncated)
-    for column in compared:
+    for column in (*compared, *rows.extras.values()):
         if column is not None:
             one, other = column[second - 1].reshape(len(second), -1), column[second].reshape(len(second), -1)
             same &= ((one == other) | ((one != one) & (other != other))).all(axis=1)
@@ -135,7 +145,7 @@ def _drop_duplicates(rows: TableRows, notes: dict[str, Any], where: Callable[[in
     rows.take(np.flatnonzero(keep))
 
 
-def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
+def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any], where: Callable[[int], str]) -> Array:
     """(rows,) where trajectories end."""
     ends = np.zeros(len(rows.rewards), bool)
     if rows.truncated is not None:
@@ -143,41 +153,37 @@ def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> Array:
     if rows.episode is not None:
         ends[:-1] |= rows.episode[1:] != rows.episode[:-1]
     else:
-        has_ends = rows.truncated is not None or (columns.terminal or "").lower() in DONES
-        if rows.time is None and rows.next_observations is None and not has_ends:
-            raise DataError(
-                "the table has no episode column, so the ends of its trajectories are unknown: name one "
-                "(episode=..., --episode), or a time, done or truncated column"
-            )
         if rows.terminals is not None:
             ends |= rows.terminals
         if rows.time is not None:
             ends[:-1] |= rows.time[1:] <= rows.time[:-1]
     ends[-1] = True
-    if rows.time is not None:
-        _cut_gaps(rows.time, ends, notes)
+    rows.resets = ends.copy()
+    tick = None if rows.time is None else cut_gaps(rows.time, ends, notes)
     if rows.next_observations is not None:
+        _check_unknown(rows, rows.next_observations, ends, columns, where)
         breaks = ~follows(rows.observations, rows.next_observations) & ~ends
         if breaks.any():
             notes["breaks"] = f"cut at {int(breaks.sum()):,} rows whose next observation is not the next row's"
             ends |= breaks
+    if rows.episode is None:
+        rows.resets |= ends
+    rows.step = steps_of_episodes(rows.time, ends, rows.resets, tick)
     return ends
 
 
-def _cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> None:
-    inside = ~ends[:-1]
-    count = int(np.count_nonzero(inside))
-    if not count:
-        return
-    steps = np.diff(time)
-    sample = steps[:: 1 + len(steps) // SAMPLE][inside[:: 1 + len(steps) // SAMPLE]]
-    gaps = steps > GAP * np.median(sample if sample.size else steps[inside])
-    gaps &= inside
-    if (found := int(np.count_nonzero(gaps))) > IRREGULAR * count:
-        notes["irregular_time"] = "the steps of time vary, so that gaps cannot be seen"
-    elif found:
-        ends[:-1] |= gaps
-        notes["gaps"] = f"cut at {found:,} gaps in time"
+def _check_unknown(
+    rows: TableRows, successors: Array, ends: Array, columns: ColumnMap, where: Callable[[int], str]
+) -> None:
+    """Only a trajectory's last row may lack its next observation."""
+    inside = rows.unknown[~ends[rows.unknown]]
+    if inside.size:
+        names = columns.next_observations or ()
+        name = names[int(np.argmin(np.isfinite(successors[inside[0]]))) % len(names)]
+        raise DataError(
+            f"{where(inside[0])}, column {name}: missing, NaN or infinite; expected a number: fill it in. Only the "
+            "last row of an episode may lack its next observation"
+        )
 
 
 def _final_rows(rows: TableRows, ends: Array, columns: ColumnMap, where: Callable[[int], str]) -> Array:
@@ -211,7 +217,7 @@ def _pop_finals(
         return ends, (finals, observations)
     before = finals - 1
     ends[before] = True
-    for flags in (rows.terminals, rows.truncated):
+    for flags in (rows.terminals, rows.truncated, rows.resets):
         if flags is not None:
             flags[before] |= flags[finals]
     kept = np.delete(np.arange(len(ends)), finals)
@@ -220,21 +226,27 @@ def _pop_finals(
     return ends[kept], (before - np.arange(len(finals)), observations)
 
 
-def _split_dones(terminals: Array, lengths: Array, rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> None:
-    """Dones that are time-outs, by their own column or by the time limit, are no terminals any more, in place."""
-    last = np.cumsum(lengths) - 1
+def _split_dones(terminals: Array, last: Array, rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> bool:
+    """Dones that are time-outs, by their own column or by the time limit, are no terminals any more, in place.
+
+    Returns whether the limit was guessed.
+    """
+    assert rows.step is not None and rows.resets is not None
     only_done = (columns.terminal or "").lower() in DONES
     if rows.truncated is not None and only_done:
         terminals[last] &= ~rows.truncated[last]
-    limit = columns.horizon
-    if limit is None and rows.truncated is None and only_done:
-        counts = np.bincount(lengths)
-        if counts[:-1].any() and counts[-1] > counts[:-1].max():
-            limit = len(counts) - 1
-    cut = last[terminals[last] & (lengths == limit)] if limit else last[:0]
-    if cut.size:
-        terminals[cut] = False
-        notes["dones"] = f"{len(cut):,} at step {limit:,} are time-outs (horizon {limit}; with horizon 0: terminals)"
+    limit, step = columns.horizon, rows.step[last]
+    guessed = limit is None and rows.truncated is None and only_done
+    if guessed:
+        limit = time_limit(step[rows.resets[last]])
+    cut = last[terminals[last] & (step == limit)] if limit else last[:0]
+    if not cut.size:
+        return False
+    terminals[cut] = False
+    notes["dones"] = f"{len(cut):,} dones at step {limit:,} are taken for time-outs"
+    if guessed:
+        notes["dones"] += f": the longest length is the most frequent. horizon={limit} if that is right, 0 if not"
+    return guessed
 
 
 def _final_observations(rows: TableRows, last: Array, finals: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -28,7 +28,7 @@ def load_table(
 
     map: a mapping file (`rewind inspect --write-map`), or a dict with the same content
     columns: episode, time, observations, actions, reward, terminal, truncated, next_observations, horizon, discrete,
-        as in `ColumnMap`. What is not named is guessed, and a warning says how
+        extras, as in `ColumnMap`. What is not named is guessed, and a warning says how
     """
     path = Path(path).expanduser()
     wanted = column_map(map, **columns)
@@ -41,8 +41,13 @@ def load_table(
             rest = f" (not used: {_short(unused)})" if unused else ""
             edit = "name them if that is wrong, or edit what rewind inspect --write-map writes"
             warn(f"{path}: guessed {told}{rest}; {edit}")
-        rows, _ = read_rows(files, found)
-        return to_trajectories(rows, files, found, name or path.stem)
+        rows, episodes = read_rows(files, found)
+        if guesses.get("episode", "").lower() == "id" and 1 < len(episodes) == len(rows.rewards):
+            what = "guessed as the episode, is different in every row"
+            raise DataError(f"column {found.episode}, {what}: name another one (episode=...), or episode='' for none")
+        data = to_trajectories(rows, files, found, name or path.stem)
+        _note_whole(data, found)
+        return data
 
 
 def to_trajectories(rows: TableRows, files: TableFiles, columns: ColumnMap, name: str | None) -> Trajectories:
@@ -52,6 +57,14 @@ def to_trajectories(rows: TableRows, files: TableFiles, columns: ColumnMap, name
     if unused := [column for column in files.names if column not in columns.used()]:
         data.notes["not_used"] = unused
     return data
+
+
+def _note_whole(data: Trajectories, columns: ColumnMap) -> None:
+    """Note that actions look discrete, but are not taken as such: a few of them, or their type, are floats."""
+    whole = int(np.count_nonzero(data.actions == np.rint(data.actions)))
+    if columns.discrete is None and data.actions.dtype.kind == "f" and whole > 0.9 * data.actions.size:
+        what = f"{whole:,} of {data.actions.size:,} actions are whole numbers; discrete=True if all should be"
+        data.notes["continuous"] = what
 
 
 def read_rows(files: TableFiles, columns: ColumnMap) -> tuple[TableRows, list[Any]]:
@@ -75,7 +88,8 @@ class _Filling:
         self.files, self.columns = files, columns
         self.arrays: dict[str, Array] = {}
         self.codes: dict[Any, int] = {}  # of episodes, in the order of their first rows
-        self.unfinished: list[Array] = []  # rows with a missing action or reward
+        self.unfinished: list[Array] = [np.empty(0, np.int64)]  # rows with a missing action or reward
+        self.unknown: list[Array] = [np.empty(0, np.int64)]  # rows with a missing next observation
         self.begin = 0
 
     def rows(self) -> tuple[TableRows, list[Any]]:
@@ -85,8 +99,9 @@ class _Filling:
         if not self.begin:
             raise DataError("the table has no rows: expected at least one step")
         arrays = {role: array[: self.begin] for role, array in self.arrays.items()}
-        unfinished = np.concatenate(self.unfinished) if self.unfinished else np.empty(0, np.int64)
-        return TableRows(**arrays, unfinished=unfinished), list(self.codes)
+        missing = {"unfinished": np.concatenate(self.unfinished), "unknown": np.concatenate(self.unknown)}
+        extras = {name: arrays.pop(f"extras/{name}") for name in self.columns.extras or ()}
+        return TableRows(**arrays, **missing, extras=extras), list(self.codes)
 
     def _fill(self, piece: Any) -> None:
         columns = self.columns
@@ -94,6 +109,8 @@ class _Filling:
             if names := getattr(columns, role):
                 self._put(role, self._numbers(role, piece, names))
         self._put("rewards", self._numbers("rewards", piece, (columns.reward or "",)))
+        for extra in columns.extras or ():
+            self._put(f"extras/{extra}", self.files.numbers(piece, extra, self.begin).astype(np.float32))
         for role, name in (("terminals", columns.terminal), ("truncated", columns.truncated)):
             if name:
                 self._put(role, self._flags(piece, name))
@@ -130,13 +147,15 @@ class _Filling:
         return values
 
     def _check(self, role: str, names: Sequence[str], parts: Sequence[Array], values: Array) -> None:
-        """Missing actions and rewards are looked at later: the last row of an episode may have none."""
+        """Missing values but observations are looked at later: the last row of an episode may have none."""
         finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
         if finite.all():
             return
         if role in ("actions", "rewards"):
             self.unfinished.append(self.begin + np.flatnonzero(~finite))
-        elif role == "observations":
+        elif role == "next_observations":
+            self.unknown.append(self.begin + np.flatnonzero(~finite))
+        else:
             row = int(np.argmin(finite))
             wrong = [name for name, part in zip(names, parts, strict=True) if not np.isfinite(part[row]).all()]
             what = "missing, NaN or infinite; expected a number: fill it in, or remove the episode"
@@ -155,7 +174,7 @@ class _Filling:
     def _whole(self, name: str, values: Array) -> Array:
         """Discrete actions as int64."""
         values = values.reshape(len(values))
-        if values.dtype.kind in "iu":
+        if values.dtype.kind in "iub":
             return values.astype(np.int64)
         missing = ~np.isfinite(values)
         whole = np.where(missing, MISSING, values).astype(np.int64)

@@ -27,6 +27,8 @@ torch: Any = require("torch", "torchrl")
 samplers: Any = require("torchrl.data.replay_buffers.samplers", "torchrl")
 
 STATE_FILE = "trajectory_sampler.pt"
+OF_SAMPLER = ("fresh", "tails", "trajectories", "timesteps")
+OF_BATCH = ("observation", "action", "done", "terminated", "truncated", "index", *OF_SAMPLER)
 
 
 class TrajectorySampler(samplers.Sampler):
@@ -61,8 +63,7 @@ class TrajectorySampler(samplers.Sampler):
         self._load(storage)
         batch = self.memory.sample(batch_size)
         self._rows = torch.from_numpy((batch.indices + self._oldest) % len(storage))
-        names = ("fresh", "tails", "trajectories", "timesteps")
-        return self._rows.clone(), {name: torch.from_numpy(getattr(batch, name)) for name in names}
+        return self._rows.clone(), {name: torch.from_numpy(getattr(batch, name)) for name in OF_SAMPLER}
 
     def update_priority(self, index: Any, priority: Any, *, storage: Any = None) -> None:
         """One value per row of the last batch: the critics' disagreement at (s, a), for the `*_unc` priorities.
@@ -175,13 +176,15 @@ def _column(content: Any, key: Any) -> Array | None:
     return None if values is None else to_numpy(values).reshape(len(values))
 
 
-def batch_of(sampled: Any, extras: Sequence[str] = ()) -> Batch:
+def batch_of(sampled: Any, extras: Sequence[str] | None = None) -> Batch:
     """A sampled tensordict as a Rewind batch, for `WeightedTarget`. Rewards and terminals become (batch,).
 
     A nested "observation" becomes a dict of tensors.
 
-    extras: further keys of the storage that the batch carries
+    extras: further keys of the storage that the batch carries; default: all tensors beside those above
     """
+    if extras is None:
+        extras = [key for key, value in sampled.items() if key not in OF_BATCH and torch.is_tensor(value)]
     fresh = sampled["fresh"]
     batch = Batch(
         observations=_observations(sampled.get("observation", None)),

@@ -71,6 +71,7 @@ class Inspection:
     megabytes: float
     observations: str  # dtype and shape
     actions: str
+    extras: str
     notes: dict[str, Any]  # of the data: boundaries and more
     terminated: int  # trajectories
     timeouts_with_successor: int
@@ -103,6 +104,7 @@ def inspect(data: Trajectories) -> Inspection:
         megabytes=data.nbytes / 1e6,
         observations=shown(data.observations),
         actions=shown(data.actions),
+        extras=shown(data.extras),
         notes=dict(data.notes),
         terminated=int(data.terminated.sum()),
         timeouts_with_successor=int((~data.terminated & data.final_known).sum()),
@@ -179,6 +181,7 @@ def _facts(report: Inspection) -> list[str]:
         "ended": ", ".join(ends),
         "observations": report.observations,
         "actions": report.actions,
+        **({"extras": report.extras} if report.extras else {}),
         "memory": f"{report.megabytes:,.1f} MB" if report.megabytes >= 1 else f"{report.megabytes * 1e3:,.0f} kB",
         "rewards": _rewards_told(report),
         **{key.replace("_", " "): _note(value) for key, value in report.notes.items()},
