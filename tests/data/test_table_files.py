@@ -140,6 +140,18 @@ def test_all_that_a_table_lacks_is_asked_for_at_once(tmp_path):
         load(path, episode="flat", observations="tmp")
 
 
+def test_an_id_of_rows_is_not_taken_for_one_of_episodes(tmp_path):
+    columns = steps([4, 3], [True, False])
+    columns["id"] = np.arange(7)
+    path = write(tmp_path / "log.csv", columns)
+    with (
+        pytest.warns(UserWarning, match="guessed episode=id"),
+        pytest.raises(DataError, match="column id, guessed as the episode, is different in every row: name another"),
+    ):
+        load(path, terminal="over")
+    assert len(load(path, **NAMED | {"episode": ""})) == 2
+
+
 # Columns of other libraries
 
 

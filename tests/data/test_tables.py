@@ -10,7 +10,7 @@ from tests.data.layouts import NAMED, steps, text, write
 from tests.data.logs import assert_equal
 from tests.helpers import make
 
-pytest.importorskip("pyarrow")
+pa = pytest.importorskip("pyarrow")
 
 from rewind import load
 from rewind.cli import main
@@ -118,6 +118,22 @@ def test_the_time_limit_counts_rows_that_are_missing(tmp_path, horizon, clock, l
     assert data.terminated.tolist() == [False] * len(pieces) + [True, False, True, False]
 
 
+def test_the_time_limit_does_not_count_final_rows(tmp_path):
+    columns = steps([6, 4, 6, 3, 6], [False] * 5)  # the last row of each is a final observation, also after a gap
+    last = np.cumsum([6, 4, 6, 3, 6]) - 1
+    columns["done"] = np.isin(np.arange(25), last)
+    table = {
+        n: pa.array(c, mask=np.isin(np.arange(25), last) if n in ("u1", "u2", "r") else None)
+        for n, c in columns.items()
+    }
+    data = load(write(tmp_path / "log.parquet", table), **NAMED | {"terminal": "done"}, horizon=5)
+    assert data.lengths.tolist() == [5, 3, 5, 2, 5] and data.terminated.tolist() == [False, True, False, True, False]
+    gone = {n: pa.concat_arrays([c[:4], c[5:]]) for n, c in table.items()}
+    data = load(write(tmp_path / "gap.parquet", gone), **NAMED | {"terminal": "done"}, horizon=5)
+    assert data.lengths.tolist() == [4, 3, 5, 2, 5] and data.terminated.tolist() == [False, True, False, True, False]
+    assert data.final_known.tolist() == [False, True, True, True, True]  # unlike what follows a gap
+
+
 def test_terminals_that_all_fall_on_one_step_are_doubted(tmp_path):
     path = done_table(tmp_path, [4] * 4)
     with pytest.warns(
@@ -221,18 +237,6 @@ def test_an_extra_that_is_also_the_time_or_the_reward_stays_that(tmp_path):
     with pytest.warns(UserWarning, match="guessed episode=id, time=t, reward=r, observations=obs_b, "):
         data = load(path, terminal="over", extras=["t", "r", "obs_a"])
     assert data.extras["t"].tolist() == [0, 1, 2, 3] and np.array_equal(data.extras["r"], data.rewards)
-
-
-def test_an_id_of_rows_is_not_taken_for_one_of_episodes(tmp_path):
-    columns = steps([4, 3], [True, False])
-    columns["id"] = np.arange(7)
-    path = write(tmp_path / "log.csv", columns)
-    with (
-        pytest.warns(UserWarning, match="guessed episode=id"),
-        pytest.raises(DataError, match="column id, guessed as the episode, is different in every row: name another"),
-    ):
-        load(path, terminal="over")
-    assert len(load(path, **NAMED | {"episode": ""})) == 2
 
 
 def test_without_an_episode_column_flags_and_time_end_trajectories(tmp_path):

@@ -24,7 +24,7 @@ from rewind.arrays import Array
 from rewind.data.boundaries import follows, note_doubt
 from rewind.data.columns import DONES, ColumnMap
 from rewind.data.flags import split_terminals
-from rewind.data.table_time import cut_gaps, steps_of_episodes, time_limit
+from rewind.data.table_time import Ends, cut_gaps, ends_of_pieces, time_limit
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, warn
 
@@ -38,7 +38,6 @@ class TableRows:
     episode: numbers of episodes, in the order of their first rows
     unfinished: numbers of the rows in which an action or the reward is missing
     unknown: numbers of the rows in which a next observation is missing
-    step: of the episode that a row is, from 1; resets: where episodes end. Both are found by `_ends`
     order: the file's row of each row, None as long as they are the same
     """
 
@@ -53,8 +52,6 @@ class TableRows:
     terminals: Array | None = None
     truncated: Array | None = None
     order: Array | None = None
-    step: Array | None = None
-    resets: Array | None = None
     extras: dict[str, Array] = field(default_factory=dict)
 
     def take(self, rows: Array) -> None:
@@ -81,12 +78,12 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
     notes: dict[str, Any] = {"boundaries": rule}
     _sort(rows, notes)
     _drop_duplicates(rows, notes, where)
-    ends = _ends(rows, columns, notes, where)
-    ends, finals = _pop_finals(rows, ends, _final_rows(rows, ends, columns, where), notes)
+    ends, places = _ends(rows, columns, notes, where)
+    ends, places, finals = _pop_finals(rows, ends, places, _final_rows(rows, ends, columns, where), notes)
     rows.episode = rows.time = None  # memory for what comes
     last = np.flatnonzero(ends)
     terminals = np.zeros(len(ends), bool) if rows.terminals is None else rows.terminals
-    if _split_dones(terminals, last, rows, columns, notes):
+    if _split_dones(terminals, last, places, rows.truncated, columns, notes):
         warn(f"{name}: {notes['dones']}")
     final_observations, final_known = _final_observations(rows, last, finals)
     data = Trajectories(
@@ -145,8 +142,10 @@ def _drop_duplicates(rows: TableRows, notes: dict[str, Any], where: Callable[[in
     rows.take(np.flatnonzero(keep))
 
 
-def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any], where: Callable[[int], str]) -> Array:
-    """(rows,) where trajectories end."""
+def _ends(
+    rows: TableRows, columns: ColumnMap, notes: dict[str, Any], where: Callable[[int], str]
+) -> tuple[Array, Ends]:
+    """(rows,) where trajectories end, and where in their episodes that is."""
     ends = np.zeros(len(rows.rewards), bool)
     if rows.truncated is not None:
         ends |= rows.truncated
@@ -158,7 +157,7 @@ def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any], where: Cal
         if rows.time is not None:
             ends[:-1] |= rows.time[1:] <= rows.time[:-1]
     ends[-1] = True
-    rows.resets = ends.copy()
+    resets = ends.copy()
     tick = None if rows.time is None else cut_gaps(rows.time, ends, notes)
     if rows.next_observations is not None:
         _check_unknown(rows, rows.next_observations, ends, columns, where)
@@ -166,10 +165,7 @@ def _ends(rows: TableRows, columns: ColumnMap, notes: dict[str, Any], where: Cal
         if breaks.any():
             notes["breaks"] = f"cut at {int(breaks.sum()):,} rows whose next observation is not the next row's"
             ends |= breaks
-    if rows.episode is None:
-        rows.resets |= ends
-    rows.step = steps_of_episodes(rows.time, ends, rows.resets, tick)
-    return ends
+    return ends, ends_of_pieces(rows.time, ends, ends if rows.episode is None else resets, tick)
 
 
 def _check_unknown(
@@ -209,37 +205,43 @@ def _final_rows(rows: TableRows, ends: Array, columns: ColumnMap, where: Callabl
 
 
 def _pop_finals(
-    rows: TableRows, ends: Array, finals: Array, notes: dict[str, Any]
-) -> tuple[Array, tuple[Array, Array]]:
+    rows: TableRows, ends: Array, places: Ends, finals: Array, notes: dict[str, Any]
+) -> tuple[Array, Ends, tuple[Array, Array]]:
     """Take out final rows: the ends without them, and (the rows before them, their observations)."""
     observations = rows.observations[finals]
     if not finals.size:
-        return ends, (finals, observations)
+        return ends, places, (finals, observations)
     before = finals - 1
+    pieces = np.searchsorted(np.flatnonzero(ends), finals)
+    alone = ends[before]
+    near = ~alone | places.closing[pieces - 1]  # what comes after a gap is not the next observation
+    places.step[pieces] -= 1
+    places = Ends(np.delete(places.step, pieces[alone]), np.delete(places.closing, pieces[alone]))
     ends[before] = True
-    for flags in (rows.terminals, rows.truncated, rows.resets):
+    for flags in (rows.terminals, rows.truncated):
         if flags is not None:
-            flags[before] |= flags[finals]
+            flags[before] |= flags[finals] & near
     kept = np.delete(np.arange(len(ends)), finals)
     rows.take(kept)
     notes["final_rows"] = f"{len(finals):,} rows without actions and reward are final observations"
-    return ends[kept], (before - np.arange(len(finals)), observations)
+    return ends[kept], places, ((before - np.arange(len(finals)))[near], observations[near])
 
 
-def _split_dones(terminals: Array, last: Array, rows: TableRows, columns: ColumnMap, notes: dict[str, Any]) -> bool:
+def _split_dones(
+    terminals: Array, last: Array, places: Ends, truncated: Array | None, columns: ColumnMap, notes: dict[str, Any]
+) -> bool:
     """Dones that are time-outs, by their own column or by the time limit, are no terminals any more, in place.
 
     Returns whether the limit was guessed.
     """
-    assert rows.step is not None and rows.resets is not None
     only_done = (columns.terminal or "").lower() in DONES
-    if rows.truncated is not None and only_done:
-        terminals[last] &= ~rows.truncated[last]
-    limit, step = columns.horizon, rows.step[last]
-    guessed = limit is None and rows.truncated is None and only_done
+    if truncated is not None and only_done:
+        terminals[last] &= ~truncated[last]
+    limit = columns.horizon
+    guessed = limit is None and truncated is None and only_done
     if guessed:
-        limit = time_limit(step[rows.resets[last]])
-    cut = last[terminals[last] & (step == limit)] if limit else last[:0]
+        limit = time_limit(places.step[places.closing])
+    cut = last[terminals[last] & (places.step == limit)] if limit else last[:0]
     if not cut.size:
         return False
     terminals[cut] = False

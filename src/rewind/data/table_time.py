@@ -1,6 +1,6 @@
 """The time of a table: gaps in it, the step of its episode that a row is, and the time limit of episodes."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,23 +31,33 @@ def cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> float | None:
     return tick
 
 
-def steps_of_episodes(time: Array | None, ends: Array, resets: Array, tick: float | None) -> Array:
-    """(rows,) the step of its episode that each row is, from 1. Where time is regular, missing rows count.
+class Ends(NamedTuple):
+    """(trajectories,) the step of its episode at which each ends, from 1; and whether the episode ends there too."""
+
+    step: Array
+    closing: Array
+
+
+def ends_of_pieces(time: Array | None, ends: Array, resets: Array, tick: float | None) -> Ends:
+    """Where in their episodes trajectories end. Where time is regular, missing rows count.
 
     If most episodes begin at the same time, one that begins later lacks its first rows.
+    resets: (rows,) where episodes end
     """
-    step = np.ones(len(ends), np.int64)
-    first = np.flatnonzero(np.concatenate([[True], resets[:-1]]))
+    last = np.flatnonzero(ends)
+    first = np.concatenate([[0], last[:-1] + 1])
+    closing = resets[last]
+    opening = np.flatnonzero(np.concatenate([[True], closing[:-1]]))
+    missing = np.zeros(len(last), np.int64)  # rows before each piece
     if time is not None and tick:
-        after = np.flatnonzero(ends & ~resets) + 1
-        step[after] = _ticks(time[after] - time[after - 1], tick, 1)
-        begins, counts = np.unique(time[first], return_counts=True)
-        if 2 * counts.max() > len(first):
-            step[first] += _ticks(time[first] - begins[counts.argmax()], tick, 0)
-    late = step[first]
-    np.cumsum(step, out=step)
-    step -= np.repeat(step[first] - late, np.diff(first, append=len(ends)))
-    return step
+        inner = np.flatnonzero(~closing[:-1]) + 1
+        missing[inner] = _ticks(time[first[inner]] - time[last[inner - 1]], tick, 1) - 1
+        begins, counts = np.unique(time[first[opening]], return_counts=True)
+        if 2 * counts.max() > len(opening):
+            missing[opening] = _ticks(time[first[opening]] - begins[counts.argmax()], tick, 0)
+    step = last + 1 + np.cumsum(missing)
+    step -= np.repeat(step[opening] - (last - first + 1 + missing)[opening], np.diff(opening, append=len(last)))
+    return Ends(step, closing)
 
 
 def _ticks(elapsed: Array, tick: float, least: int) -> Array:
