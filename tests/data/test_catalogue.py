@@ -262,7 +262,7 @@ def test_the_list_says_which_version_to_use_and_why(monkeypatch, tmp_path, capsy
     monkeypatch.setenv("REWIND_DATA", str(tmp_path))
     DataList(suite="mujoco", json=tmp_path / "list.json").run()
     printed = capsys.readouterr().out
-    assert "Use the -v1 set where there is one: it is nearer to D4RL's" in printed
+    assert "Use the -v1 set where there is one. Its ants fall" in printed
     rows = {line.split()[0]: line.split()[-2] for line in printed.splitlines() if line.startswith("rewind/")}
     assert rows["rewind/hopper-medium-v0"] == "no" and rows["rewind/hopper-medium-v1"] == "yes"
     assert rows["rewind/hopper-random-v0"] == rows["rewind/hopper-expert-v0"] == "yes"  # there is no other
