@@ -10,7 +10,7 @@ from lab.tests.report import synthetic
 from rewind import DataError, UsageError
 from rewind.report.runs import runs_of
 from rewind_lab.paper import halves
-from rewind_lab.paper.choice import Setting, Way, choice_text, read_choice, way_of
+from rewind_lab.paper.choice import KindSetting, Setting, choice_text, read_choice, way_of
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
 from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.commands import PaperChoice
@@ -23,7 +23,7 @@ from rewind_lab.paper.results import read_rows
 
 DEFINITIONS = load_definitions(EVIDENCE)
 COMMITTED = read_choice()
-CHOSEN = Setting("2026-12-01", 'it "won"', 7, Way("tr", 0.75, bounded=True), Way("tr"))
+CHOSEN = Setting("2026-12-01", 'it "won"', 7, KindSetting("tr", 0.75, bounded=True), KindSetting("tr"))
 RESULTS = EVIDENCE.parents[3] / "results" / "evidence"
 
 
@@ -52,9 +52,9 @@ def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
 def test_a_choice_reads_back_as_it_was_written(chosen):
     assert read_choice() == CHOSEN
     assert (
-        way_of("baseline") == Way("baseline")
-        and Way("baseline").uniform
-        and not Way("baseline", layer_norm=True).uniform
+        way_of("baseline") == KindSetting("baseline")
+        and KindSetting("baseline").uniform
+        and not KindSetting("baseline", layer_norm=True).uniform
     )
     for wrong in (
         "date = 3",
@@ -94,7 +94,7 @@ def test_the_recommendation_passes_by_its_stated_rule(chosen, value, verdict):
 
 
 def test_where_the_choice_is_uniform_sampling_there_is_nothing_to_test(chosen):
-    chosen.write_text(choice_text(replace(CHOSEN, dense=Way("baseline"))))
+    chosen.write_text(choice_text(replace(CHOSEN, dense=KindSetting("baseline"))))
     outcome = outcome_of(scored(lambda spec: 3))
     assert [kind.kind for kind in outcome] == ["sparse"] and "On dense sets it is uniform" in outcome_text(outcome)
     assert "passes" in outcome_text(outcome)
@@ -175,7 +175,7 @@ def test_the_table_says_how_the_test_stands(chosen, value, provisional):
     assert before["sparse"]["evidence"]["sampler"] == 'chosen on 2026-12-01 from 7 runs: it "won"'
     assert "points over uniform sampling on 13 sparse data sets" in after["sparse"]["evidence"]["sampler"]
     assert before["dense"]["priority"] == "uniform"
-    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sparse=Way("avg_reward")), "not run yet"))
+    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sparse=KindSetting("avg_reward")), "not run yet"))
     assert by_quality["sparse"]["priority"] == "avg_reward"
 
 

@@ -10,7 +10,7 @@ pytest.importorskip("tyro")
 from rewind.cli import main
 from rewind_lab.paper import coverage as module
 from rewind_lab.paper import halves
-from rewind_lab.paper.choice import Setting, Way, choice_text
+from rewind_lab.paper.choice import KindSetting, Setting, choice_text
 from rewind_lab.paper.costs import CostEstimate, pack
 from rewind_lab.paper.coverage import coverage, coverage_text, full_grid
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
@@ -41,7 +41,7 @@ def test_every_set_of_the_paper_has_a_row_with_the_agents_that_the_paper_ran(bef
 
 def test_once_a_setting_is_chosen_tr_is_wanted_on_every_set_and_agent_but_edac(monkeypatch, tmp_path):
     path = tmp_path / "choice.toml"
-    chosen = Way("tr", 0.75, bounded=True)
+    chosen = KindSetting("tr", 0.75, bounded=True)
     path.write_text(choice_text(Setting("2026-12-01", "it won", 7, chosen, chosen)))
     monkeypatch.setattr(halves, "CHOICE", path)
     rows = coverage(wanted(), {})

@@ -9,14 +9,16 @@ from rewind.agents.settings import paper_settings
 from rewind.rebuilt.point import wander
 from rewind.run_spec import PRECISION
 from rewind_lab.paper import halves
-from rewind_lab.paper.choice import Setting, Way, choice_text
+from rewind_lab.paper.choice import KindSetting, Setting, choice_text
 from rewind_lab.paper.costs import CostEstimate, pack
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.results import Index, read_index
 
 DEFINITIONS = load_definitions(EVIDENCE)
 WANTED = DEFINITIONS.wanted(RunChoice())
-CHOSEN = Setting("2026-12-01", 'it "won"', 7, Way("tr", 0.75, bounded=True), Way("tr", 0.75, bounded=True))
+CHOSEN = Setting(
+    "2026-12-01", 'it "won"', 7, KindSetting("tr", 0.75, bounded=True), KindSetting("tr", 0.75, bounded=True)
+)
 CONTROLS = {"rewind/antmaze-medium-play-v1", "rewind/antmaze-large-diverse-v1"}
 CONTROLS |= {"rewind/ogbench-cube-single-play-task4-v0"}
 

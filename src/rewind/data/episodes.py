@@ -265,10 +265,8 @@ def check_keys(keys: Sequence[str] | None, known: Sequence[str] | None) -> None:
         raise UsageError(f"keys={list(keys)}: the observations have {', '.join(known)}")
 
 
-def with_keys(data: Trajectories, keys: Sequence[str] | None) -> Trajectories:
+def with_keys(data: Trajectories, keys: Sequence[str]) -> Trajectories:
     """The data with these parts of its dict observations side by side, in this order; an image alone stays one."""
-    if keys is None:
-        return data
     check_keys(keys, list(data.observations) if isinstance(data.observations, dict) else None)
 
     def chosen(value: dict[str, Any]) -> Any:

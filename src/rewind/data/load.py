@@ -80,7 +80,7 @@ def load(
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(dataset, Trajectories):
         _check_options(options, ("keys",))
-        return with_keys(dataset, options.get("keys"))
+        return with_keys(dataset, options["keys"]) if options else dataset
     try:
         for reader in chain(READERS.values(), LAST):
             if reader.accepts(dataset):
@@ -138,7 +138,12 @@ def _path(dataset: str | os.PathLike[str]) -> Path:
 
 def _by_keys(read: Callable[..., Trajectories]) -> Callable[..., Trajectories]:
     """The same reader with the option `keys`."""
-    return lambda dataset, keys=None, **options: with_keys(read(dataset, **options), keys)
+
+    def read_keys(dataset: Any, keys: Sequence[str] | None = None, **options: Any) -> Trajectories:
+        data = read(dataset, **options)
+        return data if keys is None else with_keys(data, keys)
+
+    return read_keys
 
 
 def _catalogued(name: str, path: Path | None = None, **rule: Any) -> Trajectories:

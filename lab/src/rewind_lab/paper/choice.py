@@ -12,7 +12,7 @@ SWITCHES = ("bounded", "layer_norm")  # settings that are on where they are name
 
 
 @dataclass(frozen=True)
-class Way:
+class KindSetting:
     """How to train on one kind of rewards, whatever the agent's own numbers. Sweeps over one length are staggered."""
 
     sampler: str
@@ -35,7 +35,7 @@ class Way:
         return f"{self.sampler}{beta}" + "".join(f", {name}" for name in self.agent)
 
 
-def way_of(text: str) -> Way:
+def way_of(text: str) -> KindSetting:
     """The way of a row that `rewind paper choice` prints: "tr, beta 0.75, layer_norm"."""
     sampler, *others = (word.strip() for word in text.split(","))
     given: dict[str, Any] = {}
@@ -48,7 +48,7 @@ def way_of(text: str) -> Way:
         except (KeyError, ValueError):
             expected = f"SAMPLER, beta NUMBER, {', '.join(SWITCHES)}; all but the sampler may be left out"
             raise UsageError(f"{word!r} in {text!r} is no part of a setting; expected {expected}") from None
-    return Way(sampler, **given)
+    return KindSetting(sampler, **given)
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Setting:
     date: str
     because: str
     runs: int
-    sparse: Way
-    dense: Way
+    sparse: KindSetting
+    dense: KindSetting
 
-    def way(self, kind: str) -> Way:
+    def way(self, kind: str) -> KindSetting:
         return {"sparse": self.sparse, "dense": self.dense}[kind]
 
     def __str__(self) -> str:
