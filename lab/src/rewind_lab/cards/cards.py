@@ -100,8 +100,12 @@ def card_figures(data: Trajectories) -> dict[str, Any]:
 
 def _solved_by_task(name: str) -> dict[str, float]:
     """The share of rows in which each task of an OGBench set is solved."""
-    names = {f"task {task}": name.replace("-v0", f"-task{task}-v0") for task in range(1, 6)}
-    return {task: float(load_rebuilt(one).terminals.mean()) for task, one in names.items()}
+    return {task: float(load_rebuilt(one).terminals.mean()) for task, one in _tasks(name).items()}
+
+
+def _tasks(name: str) -> dict[str, str]:
+    """The sets of an OGBench set's five tasks."""
+    return {f"task {task}": name.replace("-v0", f"-task{task}-v0") for task in range(1, 6)}
 
 
 def card(recipe: Recipe, facts: CardFacts, folder: Path) -> str:
@@ -138,16 +142,14 @@ def _likeness(recipe: Recipe, facts: CardFacts) -> list[str]:
 def _cloned(recipe: Recipe, facts: CardFacts) -> list[str]:
     """Scores of behaviour cloning, by task on OGBench; empty where neither ours nor D4RL's are known."""
     theirs = _theirs(recipe.name)
-    sets = {"": recipe.name}
-    if recipe.policies == (ORACLE,):
-        sets = {f", task {task}": recipe.name.replace("-v0", f"-task{task}-v0") for task in range(1, 6)}
+    sets = _tasks(recipe.name) if recipe.policies == (ORACLE,) else {"": recipe.name}
     published_scores = dict(zip(CLONED, (theirs and theirs.cloned) or ("", ""), strict=True))
     body = []
     for kind in CLONED:
-        for words, name in sets.items():
+        for task, name in sets.items():
             ours = facts.cloned.get(name, {}).get(kind)
             cells = ("", "") if ours is None else (f"{ours['score']:.1f}", str(ours["seeds"]))
-            body.append((f"{kind}{words}", *cells, str(published_scores[kind])))
+            body.append((", ".join(filter(None, (kind, task))), *cells, str(published_scores[kind])))
     known = [row for row in body if any(row[1:])]
     if not known:
         return []

@@ -8,7 +8,7 @@ import numpy as np
 from rewind.run_spec import RunSpec
 from rewind.statistics import Measured
 from rewind.table import table
-from rewind_lab.paper.choice import SWITCHES, read_choice
+from rewind_lab.paper.choice import SWITCHES, KindSetting, read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions, own_settings
 from rewind_lab.paper.halves import choosing_half, named_sets
 from rewind_lab.paper.report.comparisons import told
@@ -128,8 +128,9 @@ def candidates(results: PaperResults) -> str:
 
 def _way(spec: RunSpec) -> str:
     """Stagger and the agent's own numbers are left out: OGBench's runs have them and others have not."""
-    beta = f", beta {spec.beta:g}" if spec.beta != 1.0 else ""
     own = own_settings(spec.suite, spec.algorithm).items()
-    given = [(name, value) for name, value in spec.settings if (name, value) not in own]
-    settings = "".join(f", {name if name in SWITCHES else f'{name} {value}'}" for name, value in given)
-    return f"{spec.sampler}{beta}{settings}" + (f", reuse {spec.reuse}" if spec.reuse != "on_finish" else "")
+    given = {name: value for name, value in spec.settings if (name, value) not in own}
+    switches = {name: given.pop(name) for name in SWITCHES if name in given}
+    others = [f"{name} {value}" for name, value in given.items()]
+    others += [f"reuse {spec.reuse}"] if spec.reuse != "on_finish" else []
+    return ", ".join([str(KindSetting(spec.sampler, spec.beta, **switches)), *others])
