@@ -1,22 +1,23 @@
 #!/usr/bin/env bash
 # Time on a borrowed GPU, spent on the paper's runs. The work goes on in the background while the machine is held, so that
 # short calls follow one another without stopping it:
+#   lab/tools/gpu_lease.sh alone SECONDS COMMAND    before all else: a command of rewind that wants a quiet machine (bench ...)
 #   lab/tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has left
 #   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
-# STAGES is a file (lab/tools/stages: the next ones; only fused networks share the GPU well, others starve beside them;
-# stages_later, and _adroit, which needs wheels-gpu/adroit.tar.xz too): the first line names the data sets to be
-# built, in this order; each other line is a stage, the options of one `rewind paper run` that trains one group (--groups 1)
-# of a million steps, or another command of `rewind` (bench ...).
+# STAGES is a file (lab/tools/stages: the next ones; stages_later, and _adroit, which needs wheels-gpu/adroit.tar.xz too).
+# Its first line names the data sets to be built, in this order (of an OGBench set without a task, its card's figures too).
+# Each other line is a stage: the options of one `rewind paper run` that trains one group (--groups 1) of a million steps, or
+# another command of `rewind` (bench ...). Only fused networks share the GPU well; others starve beside them.
 # Runs by uncertainty go into stages of their own (--samplers): they are planned 100 steps at a time, and so is their group.
 # A machine that is given back when it waits takes everything along: let one call follow the other at once.
 # LANES stages (default: 1) train at a time: small groups leave most of the GPU idle. NVIDIA's MPS lets several processes share
 # it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
 # knows nothing of what other stages train, and has the time that is left.
-# Two leases can share a machine (REWIND_SCRATCH=/tmp/other): what does not fit into one call's luggage comes with the next.
-# Expects the archives of lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz.
+# Two leases can share a machine (REWIND_SCRATCH=/tmp/other). Expects the archives of lab/tools/pack_for_gpu.sh in
+# wheels-gpu/*.tar.xz: what does not fit into one call's luggage comes with the next, `alone` and then `begin`.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
@@ -26,6 +27,21 @@ export PATH=$PATH:/usr/local/nvidia/bin
 results=${RESULTS:-lab/results/evidence} # what has been trained before
 nearly=900000 # steps of a stage after which its lane is free
 least=${LEAST:-60} # seconds that are worth a start
+stretch=${STRETCH:-1.5} # times the time that is left: estimates come from smaller groups, which take longer for each run
+
+unpack() { # each archive once
+  local archive
+  mkdir -p "$scratch/site" "$scratch/unpacked"
+  for archive in wheels-gpu/*.tar.xz; do
+    if [ -e "$scratch/unpacked/${archive##*/}" ]; then continue; fi
+    tar xf "$archive" -C "$scratch/site" && touch "$scratch/unpacked/${archive##*/}"
+  done
+}
+
+alone() { # SECONDS COMMAND...
+  unpack
+  timeout "$1" python3 -m rewind_lab "${@:2}"
+}
 
 trained_steps() { # FOLDER: of the group at work there
   tail -q -n 400 "$1"/work/*/group-0/metrics.jsonl 2> /dev/null | sed -E 's/.*"step": ([0-9]+).*/\1/' | sort -n | tail -1 || true
@@ -42,7 +58,11 @@ at_work() { [ ! -e "$scratch/ended" ] && kill -0 "$(cat "$scratch/pid")" 2> /dev
 build() { # NAMES...: each one that is there is noted
   local name
   for name in "$@"; do
-    nice -n 5 python3 -m rewind_lab data build "$name" || true # whoever needs it says what is wrong
+    case $name in
+      *ogbench*-task*) nice -n 5 python3 -m rewind_lab data build "$name" || true ;; # whoever needs it says what is wrong
+      *ogbench*) nice -n 19 python3 -m rewind_lab data cards "$name" --out "$scratch/cards" || true ;; # nobody waits for it
+      *) nice -n 5 python3 -m rewind_lab data build "$name" || true ;;
+    esac
     echo "$name" >> "$scratch/have"
   done
 }
@@ -61,7 +81,7 @@ begin() { # SECONDS STAGES
     echo "a lease has begun in $scratch already: wait for it, or set REWIND_SCRATCH to another folder" >&2
     return 1
   fi
-  mkdir -p "$scratch/site" && for archive in wheels-gpu/*.tar.xz; do tar xf "$archive" -C "$scratch/site"; done
+  unpack
   read -r -a names < "$2"
   touch "$scratch/have"
   setsid "$0" build "${names[@]}" > "$scratch/built" 2>&1 < /dev/null &
@@ -86,12 +106,12 @@ busy() { # how many stages are at work and not nearly trained
 
 start_stage() { # FOLDER LEFT OPTIONS...
   local folder=$1 left=$2 minutes
-  minutes=$(awk "BEGIN { print 0.8 * $left / 60 }") # of a lane: groups were timed beside others, so estimates are too
+  minutes=$(awk "BEGIN { print 0.8 * $stretch * $left / 60 }") # of a lane: groups were timed beside others, estimates are too
   shift 2
   mkdir -p "$folder"
   if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
   case $1 in
-    --*) set -- paper run --out "$folder" --budget "${left}s" --group-minutes "$minutes" --jsonl "$folder/rows.jsonl" "$@" ;;
+    --*) set -- paper run --out "$folder" --budget "$(awk "BEGIN { print int($stretch * $left) }")s" --group-minutes "$minutes" --jsonl "$folder/rows.jsonl" "$@" ;;
     *) renice -n 5 -p $BASHPID > /dev/null && set -- "${@//FOLDER/$folder}" ;; # nobody waits for it
   esac
   exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null
@@ -137,20 +157,21 @@ wait_for() { # SECONDS FOLDER
     tail -n "${LINES_OF_LOG:-12}" "$folder/log"
   done
   # shellcheck disable=SC2046  # names without spaces
-  (cd "$scratch" && tar czf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json')) \
+  (cd "$scratch" && tar czf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json'; compgen -G cards/cards.json)) \
     > "$2/home.tar.gz" || true
   cat "$scratch/log"
   if at_work; then echo "still at work"; else echo "all stages have ended"; fi
 }
 
 case ${1:-} in
+  alone) alone "${2:?seconds}" "${@:3}" ;;
   begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
   build) build "${@:2}" ;;
   stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:-1}" ;;
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,22s/^# \{0,1\}//p' "$0"
+    sed -n '2,23s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rewind.agents import Transitions
 from rewind.agents.agent import Agent, Window
 from rewind.arrays import Array
+from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.data import Trajectories, load
 from rewind.data.parts import lazy
 from rewind.data.split import check_hold_out, split
@@ -196,15 +197,46 @@ def fill_rows(table: NDArray[Any], rows: NDArray[Any], source: Source, ends: NDA
     ends: (rows of the data,) see `end_column`
     """
     data, normaliser, actions = source[:3]
+    (last,) = (ends.take(rows) >= TIMED_OUT).nonzero()  # inner terminals too, whose successor is the next row
+    trajectory = data.trajectory_of(rows[last])
+    last, trajectory = (array[data.ends[trajectory] == rows[last]] for array in (last, trajectory))
+    finals = data.final_observations[trajectory]
     observation = data.observations.shape[1]
+    if HAVE_NUMBA and _plain_floats(data.observations, data.actions, *normaliser, *actions):
+        means, scales = (np.broadcast_to(each, data.actions.shape[1]) for each in actions)
+        _fill_in_one_pass(
+            table, rows, data.observations, data.actions, data.rewards, ends, *normaliser, means, scales
+        )  # fmt: skip
+        table[last, observation : 2 * observation] = normaliser(finals)
+        return
     table[:, :observation] = normaliser(data.observations.take(rows, axis=0))
     after = data.observations.take(rows + 1, axis=0, mode="clip")
-    (last,) = (ends.take(rows) >= TIMED_OUT).nonzero()  # inner terminals too, whose successor is the next row
-    if last.size:
-        trajectory = data.trajectory_of(rows[last])
-        last, trajectory = (array[data.ends[trajectory] == rows[last]] for array in (last, trajectory))
-        after[last] = data.final_observations[trajectory]
+    after[last] = finals
     table[:, observation : 2 * observation] = normaliser(after)
     table[:, 2 * observation : -2] = actions(data.actions.take(rows, axis=0))
     table[:, -2] = data.rewards.take(rows)
     table[:, -1] = ends.take(rows)
+
+
+def _plain_floats(*arrays: Any) -> bool:
+    """Whether a compiled loop can read them: not rows that are converted as they are read, nor integer actions."""
+    return all(isinstance(array, np.ndarray) and array.dtype == np.float32 for array in arrays)
+
+
+@compiled
+def _fill_in_one_pass(
+    table: Array, rows: Array, observations: Array, actions: Array, rewards: Array, ends: Array,
+    mean: Array, scale: Array, action_mean: Array, action_scale: Array,
+) -> None:  # fmt: skip
+    """What NumPy does in eight passes, a fifth of the time: readers of the disk must keep up with a GPU."""
+    width, size = observations.shape[1], actions.shape[1]
+    for place in range(len(rows)):
+        row = rows[place]
+        after = min(row + 1, len(observations) - 1)
+        for column in range(width):
+            table[place, column] = (observations[row, column] - mean[column]) / scale[column]
+            table[place, width + column] = (observations[after, column] - mean[column]) / scale[column]
+        for column in range(size):
+            table[place, 2 * width + column] = (actions[row, column] - action_mean[column]) / action_scale[column]
+        table[place, 2 * width + size] = rewards[row]
+        table[place, 2 * width + size + 1] = ends[row]
