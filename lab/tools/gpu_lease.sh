@@ -11,7 +11,8 @@
 # Each other line is a stage: the options of one `rewind paper run` that trains one group (--groups 1) of a million steps, or
 # another command of `rewind` (bench ...). Only fused networks share the GPU well; others starve beside them.
 # Runs by uncertainty go into stages of their own (--samplers): they are planned 100 steps at a time, and so is their group.
-# A machine that is given back when it waits takes everything along: let one call follow the other at once.
+# A machine that waits for 30 s is given back, and takes everything along (that happened in three leases). Plan before you
+# begin, then call `wait 560` again and again with nothing in between: no reading, no other command, no second thought.
 # LANES stages (default: 1) train at a time: small groups leave most of the GPU idle. NVIDIA's MPS lets several processes share
 # it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
@@ -27,7 +28,7 @@ export PATH=$PATH:/usr/local/nvidia/bin
 results=${RESULTS:-lab/results/evidence} # what has been trained before
 nearly=900000 # steps of a stage after which its lane is free
 least=${LEAST:-60} # seconds that are worth a start
-stretch=${STRETCH:-1.5} # times the time that is left: estimates come from smaller groups, which take longer for each run
+share=${SHARE:-0.5} # of the time that is left, what a stage may take by the estimate: beside others it takes up to 1.8 times as long
 
 unpack() { # each archive once
   local archive
@@ -106,12 +107,12 @@ busy() { # how many stages are at work and not nearly trained
 
 start_stage() { # FOLDER LEFT OPTIONS...
   local folder=$1 left=$2 minutes
-  minutes=$(awk "BEGIN { print 0.8 * $stretch * $left / 60 }") # of a lane: groups were timed beside others, estimates are too
+  minutes=$(awk "BEGIN { print $share * $left / 60 }")
   shift 2
   mkdir -p "$folder"
   if [ -e "$results/finished.json" ]; then cp "$results/finished.json" "$folder/"; fi
   case $1 in
-    --*) set -- paper run --out "$folder" --budget "$(awk "BEGIN { print int($stretch * $left) }")s" --group-minutes "$minutes" --jsonl "$folder/rows.jsonl" "$@" ;;
+    --*) set -- paper run --out "$folder" --budget "${left}s" --group-minutes "$minutes" --jsonl "$folder/rows.jsonl" "$@" ;;
     *) renice -n 5 -p $BASHPID > /dev/null && set -- "${@//FOLDER/$folder}" ;; # nobody waits for it
   esac
   exec python3 -m rewind_lab "$@" > "$folder/log" 2>&1 < /dev/null

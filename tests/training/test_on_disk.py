@@ -13,7 +13,7 @@ from rewind.data.folder import save_folder
 from rewind.data.lazy_rows import LazyRows
 from rewind.data.parts import lazy, on_disk
 from rewind.guard import support_of
-from rewind.training import View, make_runs, reading, train
+from rewind.training import View, make_runs, reading, train, view
 from rewind.training.group import sources_of
 from rewind.training.planner import Planner
 from rewind.training.view import DeviceTable, make_normaliser, make_table
@@ -64,6 +64,16 @@ def looked_at(batch):
         tails = np.asarray(batch.window.tails).astype(int)
         parts |= {str(i): np.asarray(part)[np.cumsum(tails, -1) - tails == 0] for i, part in enumerate(batch.window)}
     return list(parts.values())
+
+
+def test_a_compiled_pass_fills_the_table_that_numpy_fills(monkeypatch):
+    (run,) = make_runs(DATA, "td3_bc", samplers=["tr"], view=View(normalise_states=True), **SMALL)
+    sources = sources_of(DATA, [run], 8)
+    tables = []
+    for numba in (view.HAVE_NUMBA, False):
+        monkeypatch.setattr(view, "HAVE_NUMBA", numba)
+        tables.append(np.asarray(make_table(sources).rows))
+    np.testing.assert_array_equal(*tables)
 
 
 def trained(data, runs, **options):

@@ -84,7 +84,14 @@ def test_without_runs_of_all_tasks_there_is_no_mean():
     ]
 
 
-def test_published_means_say_where_they_are_from_and_that_nobody_has_checked_them():
+def test_runs_with_another_temperature_have_a_line_of_their_own():
+    rows = made(("iql_temperature",))
+    page = beside_ogbench(PaperResults(runs_of(rows), "rewind"), (*TABLES, "iql_temperature"), EVIDENCE)
+    found = [line.strip("| ").split(" | ")[:3] for line in page.splitlines() if "cube-single-play | IQL" in line]
+    assert found == [["cube-single-play", "IQL", "-"], ["cube-single-play", "IQL, temperature 10", "51.0"]]
+
+
+def test_published_means_say_where_they_are_from_and_whether_somebody_has_looked_them_up():
     assert ogbench_means().of("cube-single-play", "rebrac") == 91 and ogbench_means().of("x", "iql") is None
     page = beside_ogbench(PaperResults(runs_of(made()), "rewind"), TABLES, EVIDENCE)
     assert "Flow Q-Learning (Park et al., 2025)" in page

@@ -4,8 +4,8 @@ The rule of the measurement. The data is four times a limit. The process that re
 the limit: a thread looks at its private memory (RssAnon) every 20 ms, and more than the limit is an error. It counts
 from when the libraries are loaded and a small training was compiled, before the data is opened. Pages that the system
 keeps of files are not private, so they are dropped before each round: a round finds nothing in memory. The other
-process holds all data in memory. Both take turns. Uniform sampling reads a page for nearly every row, so that a tenth of
-the updates is enough to time it.
+process holds all data in memory. Both take turns. Uniform sampling reads a page for nearly every row, so a tenth of the
+updates is enough to time it.
 """
 
 import json

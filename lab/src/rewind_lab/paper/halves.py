@@ -43,7 +43,8 @@ TESTED = {  # groups whose held-back sets the choice is tested on
     "held-back-ogbench": ("ogbench-cube-single-play", "ogbench-scene-play"),  # sparse too; sweeps are staggered there
     "held-back-dense": ("mujoco-v1",),
 }
-ALLOWED = ("top", "hidden")  # settings of uniform sampling and cloning that say nothing of what is to be chosen
+# Settings of uniform sampling and cloning that say nothing of what is to be chosen.
+ALLOWED = ("top", "hidden", "temperature")
 
 
 def choosing_half() -> list[str]:

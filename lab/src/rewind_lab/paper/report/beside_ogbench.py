@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.ogbench import REBUILT
 from rewind.report.methods import ALGORITHMS, Method
 from rewind.report.stability import critic_known, diverged
-from rewind.run_spec import RunSpec
+from rewind.run_spec import SHAPES, RunSpec
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.published import OGBenchMeans, ogbench_means
 from rewind_lab.paper.report.comparisons import told
@@ -15,13 +18,18 @@ from rewind_lab.paper.report.results import PaperResults
 
 FAR = 6.0  # points between means over the tasks
 TASKS = range(1, 6)
-Methods = Mapping[tuple[str, str], Method]  # by data set and agent
+NONE = np.empty(0)
+Line = tuple[
+    str, str, tuple[tuple[str, Any], ...]
+]  # a set of five tasks, an agent, settings that are not the published
+Methods = Mapping[tuple[str, Line], Method]  # by data set and line
 HEAD = """
 ## OGBench
 
 Transitions drawn uniformly, by the same protocol: success in percent on each of the five tasks, mean over seeds; then
 the mean of the tasks with its 95% interval over seeds. BC, TD3+BC and IQL have networks of 2 x 256 here, ReBRAC has
 3 x 256 with layer norm. Published: {published}
+The published IQL has a temperature of 1 on cube-single; our first runs had 10, the default of its code.
 "apart": ours less the published mean; far, if it is more than {far:g} points. "diverged": critics whose Q at the end is
 outside the possible returns. Without layer norm some diverge here; the published networks have it.
 
@@ -34,22 +42,22 @@ def beside_ogbench(results: PaperResults, tables: Sequence[str], definitions: Pa
     """The section: a line for each set and agent that these tables of the definitions want."""
     means = ogbench_means()
     wanted = in_order(load_definitions(definitions).wanted(RunChoice(list(tables), "rewind")))
-    pairs = {(_set_of(spec), spec.algorithm) for spec in wanted}
     order, methods = list(ALGORITHMS), _methods(results, wanted)
-    ordered = sorted(pairs, key=lambda one: (one[0], order.index(one[1])))
-    lines = [_line(results, methods, *pair, means) for pair in ordered]
+    ordered = sorted({_line_of(spec) for spec in wanted}, key=lambda one: (one[0], order.index(one[1]), one[2]))
+    lines = [_line(results, methods, line, means) for line in ordered]
     return HEAD.format(published=_source(means), far=FAR) + "\n".join(lines) + "\n"
 
 
-def _set_of(spec: RunSpec) -> str:
-    """cube-single-play of rewind/ogbench-cube-single-play-task2-v0"""
-    return spec.dataset.removeprefix(REBUILT).rpartition("-task")[0]
+def _line_of(spec: RunSpec) -> Line:
+    """cube-single-play of rewind/ogbench-cube-single-play-task2-v0; the size of networks is said above the table."""
+    name = spec.dataset.removeprefix(REBUILT).rpartition("-task")[0]
+    return name, spec.algorithm, tuple(each for each in spec.settings if each[0] not in SHAPES)
 
 
 def _methods(results: PaperResults, wanted: Sequence[RunSpec]) -> Methods:
     """What the wanted runs are runs of: settings of an agent's own are part of it."""
-    ids = {spec.run for spec in wanted}
-    return {(run.dataset, run.algorithm): run.method for run in results.runs if run.row["run"] in ids}
+    lines = {spec.run: _line_of(spec) for spec in wanted}
+    return {(run.dataset, lines[run.row["run"]]): run.method for run in results.runs if run.row["run"] in lines}
 
 
 def _source(means: OGBenchMeans) -> str:
@@ -57,21 +65,25 @@ def _source(means: OGBenchMeans) -> str:
     return f"means over the five tasks of {means.source}, with networks of 4 x 512{check}."
 
 
-def _line(results: PaperResults, methods: Methods, name: str, agent: str, means: OGBenchMeans) -> str:
+def _line(results: PaperResults, methods: Methods, line: Line, means: OGBenchMeans) -> str:
+    name, agent, settings = line
     tasks = [f"{REBUILT}{name}-task{number}-v0" for number in TASKS]
-    scores = {task: results.scores(task, agent, methods.get((task, agent), "baseline")) for task in tasks}
+    scores = {
+        task: results.scores(task, agent, methods[task, line]) if (task, line) in methods else NONE for task in tasks
+    }
     counts = [len(runs) for runs in scores.values()]
     seeds = " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
     ours, apart = _mean(results, agent, scores, theirs := means.of(name, agent))
     by_task = [f"{runs.mean():.1f}" if len(runs) else "-" for runs in scores.values()]
     published = "-" if theirs is None else f"{theirs:g}"
-    lost = _diverged(results, methods, tasks, agent)
-    return f"| {' | '.join([name, ALGORITHMS[agent], *by_task, ours, seeds, lost, published, apart])} |"
+    lost = _diverged(results, methods, tasks, line)
+    label = ", ".join([ALGORITHMS[agent], *(f"{setting} {value:g}" for setting, value in settings)])
+    return f"| {' | '.join([name, label, *by_task, ours, seeds, lost, published, apart])} |"
 
 
-def _diverged(results: PaperResults, methods: Methods, tasks: Sequence[str], agent: str) -> str:
+def _diverged(results: PaperResults, methods: Methods, tasks: Sequence[str], line: Line) -> str:
     """How many critics of how many; a dash where nothing is known of any."""
-    found = (results.of(task, agent, methods.get((task, agent), "baseline")) for task in tasks)
+    found = (results.of(task, line[1], methods[task, line]) for task in tasks if (task, line) in methods)
     known = [run for runs in found for run in runs if critic_known(run)]
     return f"{sum(map(diverged, known))} of {len(known)}" if known else "-"
 
