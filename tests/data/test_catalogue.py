@@ -255,6 +255,9 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     figures = json.loads((tmp_path / "info.json").read_text())
     assert figures["iql"] == {"rewards": "return_range", "normalise_states": True, "expectile": 0.7, "temperature": 3.0}
     assert re.search(r"^iql\.expectile +0\.7$", capsys.readouterr().out, re.MULTILINE)
+    DataInfo(task := "rewind/ogbench-cube-single-play-task2-v0", json=tmp_path / "info.json").run()
+    figures = json.loads((tmp_path / "info.json").read_text())
+    assert (figures["name"], figures["environment"]) == (task, "cube-single-singletask-task2-v0")
     assert not list(tmp_path.glob(".*.tmp"))
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from rewind.data.boundaries import Boundaries
 from rewind.data.catalogue import Entry, catalogue, entry, known_entry
 from rewind.data.convert import convert
 from rewind.data.load import load
-from rewind.data.ogbench import suite_of
+from rewind.data.ogbench import environment_id, suite_of
 from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
@@ -71,7 +71,7 @@ class DataInfo:
 
     def run(self) -> None:
         rebuilt = self.name.startswith("rewind/")
-        figures = _made_figures(find_recipe(self.name)) if rebuilt else _figures(entry(self.name))
+        figures = _made_figures(_of_task(find_recipe(self.name), self.name)) if rebuilt else _figures(entry(self.name))
         flat = {}
         for key, value in figures.items():
             inner = value if isinstance(value, dict) else {"": value}
@@ -208,6 +208,11 @@ def _row(known: Entry) -> dict[str, Any]:
 
 def _suite(recipe: Recipe) -> str:
     return suite_of(recipe.name) or "pointmaze"
+
+
+def _of_task(recipe: Recipe, name: str) -> Recipe:
+    """The recipe of one of OGBench's tasks, which has the rows of all of them and an environment of its own."""
+    return replace(recipe, name=name, environment=environment_id(name) or recipe.environment)
 
 
 def _made_figures(recipe: Recipe) -> dict[str, Any]:
