@@ -227,6 +227,14 @@ def test_a_set_on_which_one_method_leaves_the_floor_counts():
     assert not contrast.limits and len(contrast.used) == 6
 
 
+def test_a_set_whose_methods_are_apart_counts_although_all_are_above_the_ceiling():
+    def above(spec):
+        return 88.0 if spec.sampler == "baseline" else 70.0  # 118 and 100
+
+    contrast = Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(results(above, datasets=["antmaze"], noise=0.5))
+    assert not contrast.limits and contrast.ours.value == pytest.approx(-18, abs=1)
+
+
 def test_data_without_room_or_with_too_few_seeds_cannot_show_it():
     high = results(lambda spec: 60.0, datasets=["antmaze"])  # uniform sampling at 90, the paper's gain is 23
     assert "no room for 23" in can_show(Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(high))

@@ -50,12 +50,12 @@ class Gain:
 
     @property
     def counted(self) -> str:
-        """How many sets, of which robot if there is but one: "3 hopper sets"."""
+        """How many sets, of which robot if there is but one: "3 hopper sets", "1 of 2 sets, of hopper"."""
         robots = {name.partition("/")[2].partition("-")[0] for name in self.sets}
-        robot = f"{robots.pop()} " if self.kind == "mujoco" and len(robots) == 1 else ""
-        every = self.used + self.limited
-        of_all = f"{self.used} of {every}" if self.limited else str(self.used)
-        return f"{of_all} {robot}set{'' if every == 1 else 's'}"
+        robot = robots.pop() if self.kind == "mujoco" and len(robots) == 1 else ""
+        if self.limited:
+            return f"{self.used} of {self.used + self.limited} sets" + (f", of {robot}" if robot else "")
+        return " ".join(filter(None, (str(self.used), robot, "set" if self.used == 1 else "sets")))
 
 
 def gains_by_kind(results: PaperResults, methods: Mapping[str, Method] = METHODS) -> list[Gain]:

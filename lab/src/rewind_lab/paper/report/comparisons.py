@@ -19,7 +19,9 @@ Column = str | Method  # a name of the paper's, or what it has no name for
 
 NEAR = 5.0  # points: scores that differ by less agree, whatever their spread
 MARGIN = 2.0  # points: a difference that is surely smaller, in either direction, is none
-FLOOR, CEILING = 5.0, 95.0  # a set on which every method scores less, or more, can show no difference
+# A set on which every method scores less, or more, can show no difference; but scores of robots have no end at 100, so at
+# the ceiling methods must also be as near to each other as they are at the floor.
+FLOOR, CEILING = 5.0, 95.0
 LEAST_RUNS = 3  # on each side of a comparison, for a data set to count
 LEAST_SETS = 3  # that count, or all where a claim is about fewer
 PAPER_RUNS = 3
@@ -200,7 +202,10 @@ def at_limit(results: PaperResults, name: str, algorithm: str) -> str:
 def limit_of(results: PaperResults, dataset: str | None, algorithm: str) -> str:
     """The same of any data set, by its name in the results."""
     means = [float(scores.mean()) for scores in results.cells(dataset, algorithm) if len(scores)]
-    return "" if not means else "floor" if max(means) <= FLOOR else "ceiling" if min(means) >= CEILING else ""
+    if not means:
+        return ""
+    at_ceiling = min(means) >= CEILING and max(means) - min(means) <= FLOOR
+    return "floor" if max(means) <= FLOOR else "ceiling" if at_ceiling else ""
 
 
 def p_value(contrast: Contrast) -> float | None:
