@@ -19,8 +19,8 @@ Column = str | Method  # a name of the paper's, or what it has no name for
 
 NEAR = 5.0  # points: scores that differ by less agree, whatever their spread
 MARGIN = 2.0  # points: a difference that is surely smaller, in either direction, is none
-# A set on which every method scores less, or more, can show no difference. But scores of robots do not end at 100: at the
-# ceiling methods must also be as near to each other as they are at the floor.
+# A set on which every method scores less, or more, can show no difference. Scores of robots do not end at 100, so at
+# the ceiling methods must also be as near to each other as at the floor.
 FLOOR, CEILING = 5.0, 95.0
 LEAST_RUNS = 3  # on each side of a comparison, for a data set to count
 LEAST_SETS = 3  # that count, or all where a claim is about fewer
