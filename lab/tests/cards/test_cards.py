@@ -74,6 +74,10 @@ def test_cloning_stands_on_the_card_where_ours_or_theirs_is_known_and_by_task_on
     tasks = {f"rewind/ogbench-cube-single-play-task{task}-v0": score for task in (1, 3)}
     page = card(cube, replace(facts, cards={cube.name: figures}, cloned=tasks), small)
     assert "| BC, task 1 | 4.5 | 4 |  |\n| BC, task 3 | 4.5 | 4 |  |\n" in page
+    assert "| BC, mean of the five tasks |  |  | 5 |" in page  # no mean of some tasks alone
+    every = {f"rewind/ogbench-cube-single-play-task{task}-v0": score for task in range(1, 6)}
+    page = card(cube, replace(facts, cards={cube.name: figures}, cloned=every), small)
+    assert "| BC, mean of the five tasks | 4.5 |  | 5 |" in page
 
 
 WALKER = {"reached": 0.75, "back": 0.19, "saturated": 0.33, "steps": 300.0, "action_std": 0.8, "rows": 1_000_000}

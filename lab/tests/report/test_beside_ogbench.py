@@ -4,8 +4,8 @@ import pytest
 from lab.tests.report import synthetic
 
 from rewind.report.runs import runs_of
+from rewind_lab.cards.published import ogbench_means
 from rewind_lab.paper.definitions import EVIDENCE
-from rewind_lab.paper.published import ogbench_means
 from rewind_lab.paper.report.beside_ogbench import beside_ogbench
 from rewind_lab.paper.report.commands import PaperBeside
 from rewind_lab.paper.report.results import PaperResults

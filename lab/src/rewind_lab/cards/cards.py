@@ -21,7 +21,8 @@ from rewind.rebuilt.recipes import GIVEN, ORACLE, Recipe, find_recipe, recipes
 from rewind.rebuilt.summary import scores, summary
 from rewind.report.inspection import Spread
 from rewind.table import table, text
-from rewind_lab.cards.likeness import CLONED, FIGURES, CardFacts, likeness, read_facts, rests_on
+from rewind_lab.cards.cloned import cloned_rows, tasks_of
+from rewind_lab.cards.likeness import FIGURES, CardFacts, likeness, read_facts, rests_on
 from rewind_lab.cards.plot import draw_card
 from rewind_lab.cards.published import Published, published
 
@@ -100,12 +101,7 @@ def card_figures(data: Trajectories) -> dict[str, Any]:
 
 def _solved_by_task(name: str) -> dict[str, float]:
     """The share of rows in which each task of an OGBench set is solved."""
-    return {task: float(load_rebuilt(one).terminals.mean()) for task, one in _tasks(name).items()}
-
-
-def _tasks(name: str) -> dict[str, str]:
-    """The sets of an OGBench set's five tasks."""
-    return {f"task {task}": name.replace("-v0", f"-task{task}-v0") for task in range(1, 6)}
+    return {task: float(load_rebuilt(one).terminals.mean()) for task, one in tasks_of(name).items()}
 
 
 def card(recipe: Recipe, facts: CardFacts, folder: Path) -> str:
@@ -140,20 +136,12 @@ def _likeness(recipe: Recipe, facts: CardFacts) -> list[str]:
 
 
 def _cloned(recipe: Recipe, facts: CardFacts) -> list[str]:
-    """Scores of behaviour cloning, by task on OGBench; empty where neither ours nor D4RL's are known."""
-    theirs = _theirs(recipe.name)
-    sets = _tasks(recipe.name) if recipe.policies == (ORACLE,) else {"": recipe.name}
-    published_scores = dict(zip(CLONED, (theirs and theirs.cloned) or ("", ""), strict=True))
-    body = []
-    for kind in CLONED:
-        for task, name in sets.items():
-            ours = facts.cloned.get(name, {}).get(kind)
-            cells = ("", "") if ours is None else (f"{ours['score']:.1f}", str(ours["seeds"]))
-            body.append((", ".join(filter(None, (kind, task))), *cells, str(published_scores[kind])))
-    known = [row for row in body if any(row[1:])]
+    """Scores of behaviour cloning; empty where neither ours nor published ones are known."""
+    known = [row for row in cloned_rows(recipe, facts, _theirs(recipe.name)) if any(row[1:])]
     if not known:
         return []
-    return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", "D4RL's"), *known])]
+    whose = "OGBench's, as published" if recipe.policies == (ORACLE,) else "D4RL's"
+    return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", whose), *known])]
 
 
 def _endings(recipe: Recipe, facts: CardFacts, tried: list[dict[str, Any]], wanted: int) -> str:
@@ -203,7 +191,7 @@ def _compared(figures: dict[str, Any], theirs: Published | None) -> Rows:
         "trajectories, ended at every terminal": text(figures["fragments"]) if maze else None,
         "mean length": f"{figures['mean_length']:.1f}",
         "mean return": f"{figures['mean_return']:.2f}",
-        "mean normalised return": _score(figures.get("behaviour_score")),
+        "mean normalised return": None if "solved_by_task" in figures else _score(figures.get("behaviour_score")),
         "rewarded rows": f"{figures['rewarded_rows']:.3%}" if maze else None,
     }
     if "reached_own_goal" in figures:

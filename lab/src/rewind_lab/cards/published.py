@@ -1,4 +1,4 @@
-"""Figures that others have published about D4RL's files, to compare rebuilt data with."""
+"""Figures that others have published about D4RL's files and of OGBench's, to compare rebuilt data with."""
 
 import tomllib
 from collections.abc import Mapping
@@ -54,4 +54,29 @@ def published(name: str) -> Published:
 
 @cache
 def _figures() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(resources.files("rewind_lab.cards").joinpath("published.toml").read_text(encoding="utf-8"))
+    return _toml("published.toml")
+
+
+def _toml(name: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("rewind_lab.cards").joinpath(name).read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class OGBenchMeans:
+    """Published means over the five tasks of OGBench's data sets.
+
+    checked: whether they were looked up in their source
+    """
+
+    source: str
+    checked: bool
+    means: dict[str, dict[str, float]]
+
+    def of(self, name: str, algorithm: str) -> float | None:
+        """Of a data set, cube-single-play; None where none is known."""
+        return self.means.get(name, {}).get(algorithm)
+
+
+@cache
+def ogbench_means() -> OGBenchMeans:
+    return OGBenchMeans(**_toml("ogbench.toml"))

@@ -65,24 +65,3 @@ def slips() -> list[dict[str, Any]]:
     """Where the paper's tables contradict themselves: table, rows, columns, what is wrong."""
     found: list[dict[str, Any]] = tomllib.loads((_FILES / "slips.toml").read_text(encoding="utf-8"))["slips"]
     return found
-
-
-@dataclass(frozen=True)
-class OGBenchMeans:
-    """Published means over the five tasks of OGBench's data sets.
-
-    checked: whether they were looked up in their source
-    """
-
-    source: str
-    checked: bool
-    means: dict[str, dict[str, float]]
-
-    def of(self, name: str, algorithm: str) -> float | None:
-        """Of a data set, cube-single-play; None where none is known."""
-        return self.means.get(name, {}).get(algorithm)
-
-
-@cache
-def ogbench_means() -> OGBenchMeans:
-    return OGBenchMeans(**tomllib.loads((_FILES / "ogbench.toml").read_text(encoding="utf-8")))

@@ -11,8 +11,8 @@ from rewind.data.ogbench import REBUILT
 from rewind.report.methods import ALGORITHMS, Method
 from rewind.report.stability import critic_known, diverged
 from rewind.run_spec import SHAPES, RunSpec
+from rewind_lab.cards.published import OGBenchMeans, ogbench_means
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
-from rewind_lab.paper.published import OGBenchMeans, ogbench_means
 from rewind_lab.paper.report.comparisons import told
 from rewind_lab.paper.report.results import PaperResults
 
