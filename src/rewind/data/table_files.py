@@ -89,7 +89,7 @@ class TableFiles:
             check_file(path, 4 * rows * len(self.names))
             return rows
         with path.open("rb") as file:
-            pieces = iter(lambda: file.read(1 << 24), b"")
+            pieces = iter(lambda: file.read(BLOCK), b"")
             return 1 + sum(max(piece.count(b"\n"), piece.count(b"\r")) for piece in pieces)
 
     def pieces(self, columns: ColumnMap, part: ColumnMap) -> Iterator[Any]:

@@ -48,7 +48,8 @@ def _radix_order(keys: Array) -> Array:
 def _steps(time: Array) -> Array:
     """(rows,) whole numbers from 0 in the order of time: times since the first or, if these are large, their ranks."""
     if time.dtype.kind in "iu" and int(time.max()) - int(time.min()) < len(time):
-        return time - time.min()
+        steps: Array = time - time.min()
+        return steps
     order = np.argsort(time)
     ordered = time[order]
     ranks = np.zeros(len(time), np.int64)

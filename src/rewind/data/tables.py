@@ -198,10 +198,9 @@ class _Filling:
 
     def _check(self, role: str, names: Sequence[str], parts: Sequence[Array], values: Array) -> None:
         """Missing values but observations are looked at later: the last row of an episode may have none."""
-        finite = np.isfinite(values)
-        if finite.all():
+        if np.isfinite(values).all():
             return
-        finite = finite.reshape(len(values), -1).all(axis=1)
+        finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
         if role in ("actions", "rewards"):
             self.unfinished.append(self.begin + np.flatnonzero(~finite))
         elif role == "next_observations":
