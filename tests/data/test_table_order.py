@@ -18,6 +18,7 @@ TIMES = {
     "steps": lambda t: t - 3,
     "seconds": lambda t: 0.1 * t,
     "nanoseconds": lambda t: t * 10**15 - 10**16,
+    "bytes": lambda t: (5 * t - 128).astype(np.int8),
     "dates": lambda t: np.datetime64("2024-12-31", "ns") + t.astype("m8[s]"),
 }
 
@@ -28,7 +29,7 @@ def small_pieces(monkeypatch):
         monkeypatch.setattr(table_files, name, size)
 
 
-@pytest.mark.parametrize("kind", [None, "steps", "seconds", "nanoseconds"])
+@pytest.mark.parametrize("kind", [None, "steps", "seconds", "nanoseconds", "bytes"])
 @pytest.mark.parametrize("episodes", [1, 9, 100_000])
 def test_rows_are_sorted_by_episode_then_time_then_place(kind, episodes):
     rng = np.random.default_rng(episodes)

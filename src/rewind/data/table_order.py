@@ -36,7 +36,7 @@ def sorting_order(episode: Array, time: Array | None) -> Array | None:
 def _radix_order(keys: Array) -> Array:
     """(rows,) the rows by keys from 0; of equal ones, the first row first.
 
-    By 16 bits at a time, for which numpy has a radix sort: this takes a tenth of the time of `lexsort`.
+    By 16 bits at a time, for which numpy has a radix sort: several times faster than `lexsort`.
     """
     order = np.argsort(keys.astype(np.uint16), kind="stable")
     for shift in range(16, int(keys.max()).bit_length(), 16):
@@ -47,7 +47,7 @@ def _radix_order(keys: Array) -> Array:
 
 def _steps(time: Array) -> Array:
     """(rows,) whole numbers from 0 in the order of time: times since the first or, if these are large, their ranks."""
-    if time.dtype.kind in "iu" and int(time.max()) - int(time.min()) < len(time):
+    if time.dtype == np.int64 and int(time.max()) - int(time.min()) < len(time):
         steps: Array = time - time.min()
         return steps
     order = np.argsort(time)

@@ -173,7 +173,7 @@ class _Filling:
             new, old = (f"{array.dtype}{array.shape[1:]}" for array in (values, target))
             raise DataError(f"{self.files.place(self.begin)}: {role} are {new}, those before {old}")
         rows = slice(self.begin, self.begin + len(values))
-        if self.target is None:
+        if self.target is None or not len(values):
             target[rows] = values
         else:
             _as_items(target)[self.target[rows]] = _as_items(values.astype(target.dtype, copy=False))
