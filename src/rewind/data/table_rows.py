@@ -24,6 +24,7 @@ from rewind.arrays import Array
 from rewind.data.boundaries import follows, note_doubt
 from rewind.data.columns import DONES, ColumnMap
 from rewind.data.flags import split_terminals
+from rewind.data.table_order import sorting_order
 from rewind.data.table_time import Ends, cut_gaps, ends_of_pieces, time_limit
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, warn
@@ -33,7 +34,7 @@ MISSING = np.iinfo(np.int64).min  # a discrete action that is not there
 
 @dataclass
 class TableRows:
-    """The columns of a table, each (rows, ...), in the order of the file.
+    """The columns of a table, each (rows, ...), in the order of the file unless `order` says otherwise.
 
     episode: numbers of episodes, in the order of their first rows
     unfinished: numbers of the rows in which an action or the reward is missing
@@ -104,17 +105,14 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
 
 
 def _sort(rows: TableRows, notes: dict[str, Any]) -> None:
-    if rows.episode is None:
-        return
-    changes = rows.episode[1:] != rows.episode[:-1]
-    runs = int(np.count_nonzero(changes)) + 1
-    grouped = runs == int(rows.episode.max()) + 1
-    if grouped and (rows.time is None or ((rows.time[1:] >= rows.time[:-1]) | changes).all()):
-        return
-    keys = (rows.episode,) if rows.time is None else (rows.time, rows.episode)
-    order = np.lexsort(keys)
-    notes["sorted"] = f"{int((order != np.arange(len(order))).sum()):,} rows were not in order"
-    rows.take(order)
+    """A file whose episodes and times were read first comes sorted, and knows its order."""
+    if rows.order is None and rows.episode is not None:
+        order = sorting_order(rows.episode, rows.time)
+        if order is not None:
+            rows.take(order)
+    if rows.order is not None:
+        moved = np.count_nonzero(rows.order != np.arange(len(rows.order), dtype=rows.order.dtype))
+        notes["sorted"] = f"{moved:,} rows were not in order"
 
 
 def _drop_duplicates(rows: TableRows, notes: dict[str, Any], where: Callable[[int], str]) -> None:

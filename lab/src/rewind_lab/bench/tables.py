@@ -51,22 +51,28 @@ class BenchTables:
     """Action columns."""
     rounds: int = 3
     """How often each is read, in turns; the median counts."""
+    shuffled: bool = False
+    """Write the rows in random order, so that reading has to sort them."""
     json: Path | None = None
     """Also write the figures to this file."""
 
     def run(self) -> None:
         figures: dict[str, Any] = {"machine": machine(), "rows": self.rows, "rounds": self.rounds}
+        figures["shuffled"] = self.shuffled
         figures["machine"]["pyarrow"] = require("pyarrow", "table").__version__
-        figures["reading"] = measure_reading(self.rows, self.observations, self.actions, self.rounds)
+        figures["reading"] = measure_reading(self.rows, self.observations, self.actions, self.rounds, self.shuffled)
         shown = [{"file": kind, **{key: f"{value:.2f}" for key, value in row.items()}} for kind, row in
                  figures["reading"].items()]  # fmt: skip
-        print(f"{self.rows:,} rows; {figures['machine']['processor']}, {figures['machine']['cores']} cores\n")
+        order = "shuffled rows" if self.shuffled else "rows"
+        print(f"{self.rows:,} {order}; {figures['machine']['processor']}, {figures['machine']['cores']} cores\n")
         print(table(shown))
         if self.json is not None:
             write_json(self.json, figures)
 
 
-def measure_reading(rows: int, observations: int, actions: int, rounds: int) -> dict[str, dict[str, float]]:
+def measure_reading(
+    rows: int, observations: int, actions: int, rounds: int, shuffled: bool = False
+) -> dict[str, dict[str, float]]:
     """For each kind of file: seconds of ours and of pyarrow's, in turns, and the peak of memory over the arrays."""
     csv, parquet = require("pyarrow.csv", "table"), require("pyarrow.parquet", "table")
     theirs = {"csv": csv.read_csv, "parquet": parquet.read_table}
@@ -74,8 +80,8 @@ def measure_reading(rows: int, observations: int, actions: int, rounds: int) -> 
     with tempfile.TemporaryDirectory() as folder:
         for kind, read in theirs.items():
             small, large = (Path(folder) / f"{name}.{kind}" for name in ("small", "large"))
-            _write(small, _pieces(LENGTH * 10, observations, actions))
-            _write(large, _pieces(rows, observations, actions))
+            _write(small, _pieces(LENGTH * 10, observations, actions, shuffled))
+            _write(large, _pieces(rows, observations, actions, shuffled))
             jobs = {"pyarrow": lambda: read(large), "rewind": lambda: load_table(large, **COLUMNS)}  # noqa: B023
             seconds = side_by_side(jobs, rounds)
             command = [sys.executable, "-c", MEASURE, str(small), str(large)]
@@ -90,12 +96,13 @@ def measure_reading(rows: int, observations: int, actions: int, rounds: int) -> 
     return found
 
 
-def _pieces(rows: int, observations: int, actions: int) -> Iterator[Any]:
+def _pieces(rows: int, observations: int, actions: int, shuffled: bool) -> Iterator[Any]:
     """A table of episodes of equal lengths, half of them terminal, in pieces."""
     arrow = require("pyarrow", "table")
     rng = np.random.default_rng(0)
+    order = rng.permutation(rows) if shuffled else np.arange(rows)
     for begin in range(0, rows, PIECE):
-        row = np.arange(begin, min(begin + PIECE, rows))
+        row = order[begin : begin + PIECE]
         names = [f"obs_{at}" for at in range(observations)] + [f"u_{at}" for at in range(actions)] + ["r"]
         columns = {name: rng.normal(size=len(row)).round(6) for name in names}
         over = (row % LENGTH == LENGTH - 1) & (row // LENGTH % 2 == 0)
