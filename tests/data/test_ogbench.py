@@ -123,8 +123,9 @@ def test_names_tell_tasks():
 def test_its_suite_is_known_by_the_name_alone():
     for name in ("rewind/ogbench-cube-single-play-task2-v0", "cube-single-play-singletask-v0"):
         assert suite_of(name) == RunSpec(name, "iql").suite == "ogbench"
-        assert paper_settings("iql", name) == {"expectile": 0.9, "temperature": 10.0}
+        assert paper_settings("iql", name) == {"expectile": 0.9, "temperature": 1.0}
         assert paper_row("td3_bc", name) is None  # nobody has published numbers
+    assert paper_settings("iql", "rewind/ogbench-scene-play-task2-v0")["temperature"] == 10.0
     assert (suite_of("hopper-medium-v2"), suite_of("rewind/antmaze-umaze-v1"), suite_of("own")) == (
         "mujoco",
         "antmaze",
