@@ -59,11 +59,11 @@ at_work() { [ ! -e "$scratch/ended" ] && kill -0 "$(cat "$scratch/pid")" 2> /dev
 build() { # NAMES...: each one that is there is noted
   local name
   for name in "$@"; do
-    case $name in
-      *ogbench*-task*) nice -n 5 python3 -m rewind_lab data build "$name" || true ;; # whoever needs it says what is wrong
-      *ogbench*) nice -n 19 python3 -m rewind_lab data cards "$name" --out "$scratch/cards" || true ;; # nobody waits for it
-      *) nice -n 5 python3 -m rewind_lab data build "$name" || true ;;
-    esac
+    if [[ $name == *ogbench* && $name != *-task* ]]; then # nobody waits for it
+      nice -n 19 python3 -m rewind_lab data cards "$name" --out "$scratch/cards" || true
+    else
+      nice -n 5 python3 -m rewind_lab data build "$name" || true # whoever needs it says what is wrong
+    fi
     echo "$name" >> "$scratch/have"
   done
 }

@@ -14,6 +14,7 @@ LEASE = Path(__file__).parents[2] / "tools" / "gpu_lease.sh"
 RUNNER = """#!/usr/bin/env bash
 case "$*" in
   *"data build"*) sleep 2; echo "built ${@: -1}" ;;
+  *"data cards"* | *"bench larger"*) echo "$*" ;;
   *"paper run"*)
     out=$6
     next=${out%-*}-$((${out##*-} + 1))
@@ -81,6 +82,23 @@ def test_a_stage_begins_when_the_one_before_is_nearly_trained_and_rows_come_back
     second, third = (home[f"stage-{number}/rows.jsonl"] for number in (2, 3))
     assert f"--out {tmp_path}/scratch/stage-2 --budget 5" in second  # what is left of 600 seconds
     assert "--tables 2 --datasets rewind/a-v0" in second and "--tables 1 --algorithms last" in third
+
+
+def test_a_command_runs_alone_and_archives_are_unpacked_once(lease, tmp_path):
+    unpacked = tmp_path / "scratch" / "site" / "empty"
+    said = lease("alone", 30, "bench", "larger", "--steps", 500)
+    assert (said.returncode, said.stdout) == (0, "-m rewind_lab bench larger --steps 500\n") and unpacked.is_dir()
+    unpacked.rmdir()
+    assert lease("alone", 30, "bench", "larger").returncode == 0 and not unpacked.exists()
+
+
+def test_of_an_ogbench_set_without_a_task_the_card_is_made(lease, tmp_path):
+    names = ("rewind/ogbench-scene-play-task1-v0", "rewind/ogbench-scene-play-v0")
+    assert lease("build", *names).returncode == 1  # before a lease there is no folder
+    (tmp_path / "scratch").mkdir()
+    built, card = lease("build", *names).stdout.splitlines()
+    assert built == f"built {names[0]}"
+    assert card == f"-m rewind_lab data cards {names[1]} --out {tmp_path}/scratch/cards"
 
 
 def test_a_stage_waits_for_its_data(lease, stages, tmp_path):

@@ -5,7 +5,7 @@ the limit: a thread looks at its private memory (RssAnon) every 20 ms, and more 
 from when the libraries are loaded and a small training was compiled, before the data is opened. Pages that the system
 keeps of files are not private, so they are dropped before each round: a round finds nothing in memory. The other
 process holds all data in memory. Both take turns. Uniform sampling reads a page for nearly every row, so a tenth of the
-updates is enough to time it.
+updates is enough to time it; but never fewer than LEAST blocks, because nothing hides the reading of the first.
 """
 
 import json
@@ -34,6 +34,7 @@ from rewind_lab.bench.timing import machine
 
 SAMPLERS = {"TR": "tr", "uniform": "baseline"}
 SHORTER = {"TR": 1, "uniform": 10}  # by how much the measurement of an order is shorter, in whole blocks
+LEAST = 4  # blocks of a measurement, where there are as many
 PLACES = ("memory", "disk")
 JOBS = ("train", "read")
 LOOK = 0.02  # seconds between two looks at the memory
@@ -59,7 +60,7 @@ class BenchLarger:
     block: int = 500
     """Updates of a block, whose rows are read while the one before is computed."""
     steps: int = 2000
-    """Updates per measurement of TR, and batches of the reader alone; a tenth of them for uniform sampling."""
+    """Updates per measurement of TR, and batches of the reader; for uniform sampling a tenth, but at least 4 blocks."""
     rounds: int = 5
     """Number of measurements, in turns; the median counts."""
     folder: Path | None = None
@@ -114,7 +115,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
         settings = {name: getattr(bench, name) for name in ("algorithm", "batch_size", "block")}
-        settings["steps"] = max(bench.steps // SHORTER[sampler] // bench.block, 1) * bench.block
+        blocks = bench.steps // bench.block
+        settings["steps"] = max(blocks // SHORTER[sampler], min(blocks, LEAST)) * bench.block
         self._process = context.Process(target=work, args=(other, place, folder, sampler, settings), daemon=True)
         self._process.start()
         other.close()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rewind.data.ogbench import REBUILT
+from rewind.data.ogbench import family_of
 from rewind.rebuilt.recipes import ORACLE, Recipe
 from rewind_lab.cards.likeness import CLONED, CardFacts
 from rewind_lab.cards.published import Published, ogbench_means
@@ -24,7 +24,7 @@ def _of_tasks(name: str, facts: CardFacts) -> list[Row]:
     found = {task: facts.cloned.get(one, {}).get("BC") for task, one in tasks_of(name).items()}
     scores = [ours["score"] for ours in found.values() if ours is not None]
     mean = f"{sum(scores) / len(scores):.1f}" if len(scores) == len(found) else ""
-    theirs = ogbench_means().of(name.removeprefix(REBUILT).removesuffix("-v0"), "bc")
+    theirs = ogbench_means().of(family_of(name) or "", "bc")
     rows: list[Row] = [(f"BC, {task}", *_cells(ours), "") for task, ours in found.items()]
     return [*rows, ("BC, mean of the five tasks", mean, "", "" if theirs is None else f"{theirs:g}")]
 

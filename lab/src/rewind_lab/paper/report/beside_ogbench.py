@@ -7,21 +7,19 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.ogbench import REBUILT
+from rewind.data.ogbench import REBUILT, family_of
 from rewind.report.methods import ALGORITHMS, Method
 from rewind.report.stability import critic_known, diverged
 from rewind.run_spec import SHAPES, RunSpec
+from rewind_lab.cards.cloned import tasks_of
 from rewind_lab.cards.published import OGBenchMeans, ogbench_means
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
 from rewind_lab.paper.report.comparisons import told
 from rewind_lab.paper.report.results import PaperResults
 
 FAR = 6.0  # points between means over the tasks
-TASKS = range(1, 6)
 NONE = np.empty(0)
-Line = tuple[
-    str, str, tuple[tuple[str, Any], ...]
-]  # a set of five tasks, an agent, settings that are not the published
+Line = tuple[str, str, tuple[tuple[str, Any], ...]]  # a set of five tasks, an agent, settings unlike the published
 Methods = Mapping[tuple[str, Line], Method]  # by data set and line
 HEAD = """
 ## OGBench
@@ -49,9 +47,10 @@ def beside_ogbench(results: PaperResults, tables: Sequence[str], definitions: Pa
 
 
 def _line_of(spec: RunSpec) -> Line:
-    """cube-single-play of rewind/ogbench-cube-single-play-task2-v0; the size of networks is said above the table."""
-    name = spec.dataset.removeprefix(REBUILT).rpartition("-task")[0]
-    return name, spec.algorithm, tuple(each for each in spec.settings if each[0] not in SHAPES)
+    """The size of networks is said above the table."""
+    family = family_of(spec.dataset)
+    assert family is not None
+    return family, spec.algorithm, tuple(each for each in spec.settings if each[0] not in SHAPES)
 
 
 def _methods(results: PaperResults, wanted: Sequence[RunSpec]) -> Methods:
@@ -67,10 +66,9 @@ def _source(means: OGBenchMeans) -> str:
 
 def _line(results: PaperResults, methods: Methods, line: Line, means: OGBenchMeans) -> str:
     name, agent, settings = line
-    tasks = [f"{REBUILT}{name}-task{number}-v0" for number in TASKS]
-    scores = {
-        task: results.scores(task, agent, methods[task, line]) if (task, line) in methods else NONE for task in tasks
-    }
+    tasks = list(tasks_of(f"{REBUILT}{name}-v0").values())
+    ran = {task: methods.get((task, line)) for task in tasks}
+    scores = {task: NONE if method is None else results.scores(task, agent, method) for task, method in ran.items()}
     counts = [len(runs) for runs in scores.values()]
     seeds = " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
     ours, apart = _mean(results, agent, scores, theirs := means.of(name, agent))
