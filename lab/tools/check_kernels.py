@@ -19,6 +19,7 @@ NETWORKS = {  # sizes, ensemble, layer norm
     "ReBRAC actor": ([29, 256, 256, 256, 8], None, False),
     "EDAC actor": ([17, 256, 256, 256, 12], None, False),
     "Adroit critics": ([69, 256, 256, 1], 2, False),
+    "Adroit critics, layer norm": ([69, 256, 256, 1], 2, True),
 }
 
 

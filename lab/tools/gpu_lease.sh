@@ -4,9 +4,11 @@
 #   lab/tools/gpu_lease.sh alone SECONDS COMMAND    before all else: a command of rewind that wants a quiet machine (bench ...)
 #   lab/tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has left
 #   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz
+#   lab/tools/gpu_lease.sh pause STAGE...           towards the end: stages that cannot finish leave the GPU to the others; no more begin
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
-# STAGES is a file (lab/tools/stages: the next ones; stages_later, and _adroit, which needs wheels-gpu/adroit.tar.xz too).
+# STAGES is a file (lab/tools/stages: the next ones; stages_chosen once a setting is chosen, in a second REWIND_SCRATCH if the
+# lease goes on; stages_later, stages_adroit). Adroit's data needs wheels-gpu/adroit.tar.xz too.
 # Its first line names the data sets to be built, in this order (of an OGBench set without a task, its card's figures too).
 # Each other line is a stage: the options of one `rewind paper run` that trains one group (--groups 1) of a million steps, or
 # another command of `rewind` (bench ...). Only fused networks share the GPU well; others starve beside them.
@@ -18,7 +20,7 @@
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
 # knows nothing of what other stages train, and has the time that is left.
 # Two leases can share a machine (REWIND_SCRATCH=/tmp/other). Expects the archives of lab/tools/pack_for_gpu.sh in
-# wheels-gpu/*.tar.xz: what does not fit into one call's luggage comes with the next, `alone` and then `begin`.
+# wheels-gpu/*.tar.xz; what does not fit into one call's luggage comes with another: `alone` unpacks it too, and may follow `begin`.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
@@ -165,15 +167,22 @@ wait_for() { # SECONDS FOLDER
   if at_work; then echo "still at work"; else echo "all stages have ended"; fi
 }
 
+pause() { # STAGES...: stopped, not killed, which would disturb the others that share the GPU
+  local number
+  kill -STOP "$(cat "$scratch/pid")"
+  for number in "$@"; do pkill -STOP -f -- "--out $scratch/stage-$number " || echo "stage $number is not at work"; done
+}
+
 case ${1:-} in
   alone) alone "${2:?seconds}" "${@:3}" ;;
   begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
   build) build "${@:2}" ;;
   stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:-1}" ;;
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
+  pause) pause "${@:2}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,23s/^# \{0,1\}//p' "$0"
+    sed -n '2,25s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

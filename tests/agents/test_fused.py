@@ -25,6 +25,7 @@ SIZES = [  # and whether with layer norm
     ([29, 128, 128, 8], None, False),
     ([80, 64, 64, 8], None, False),  # too wide to be kept
     ([14, 64, 64, 5], None, True),
+    ([80, 128, 128, 1], 2, True),  # likewise, with layer norm
     ([29, 64, 64, 64, 8], None, False),
     ([37, 128, 128, 128, 1], 2, True),
 ]
@@ -97,22 +98,21 @@ def test_products_are_rounded_to_bfloat16() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rows", "norm", "why"),
+    ("sizes", "rows", "why"),
     [
-        ([14, 64, 64, 64, 64, 1], 256, False, "four hidden layers"),
-        ([14, 64, 128, 1], 256, False, "unequal layers"),
-        ([14, 96, 96, 1], 256, False, "no power of two"),
-        ([14, 512, 512, 1], 256, False, "too large for the chip"),
-        ([400, 64, 64, 1], 256, False, "too many inputs"),
-        ([80, 64, 64, 1], 256, True, "too many inputs for layer norm"),
-        ([80, 64, 64, 64, 1], 256, False, "too many inputs for three hidden layers"),
-        ([14, 64, 64, 1], 100, False, "rows that do not fill a program"),
+        ([14, 64, 64, 64, 64, 1], 256, "four hidden layers"),
+        ([14, 64, 128, 1], 256, "unequal layers"),
+        ([14, 96, 96, 1], 256, "no power of two"),
+        ([14, 512, 512, 1], 256, "too large for the chip"),
+        ([400, 64, 64, 1], 256, "too many inputs"),
+        ([80, 64, 64, 64, 1], 256, "too many inputs for three hidden layers"),
+        ([14, 64, 64, 1], 100, "rows that do not fill a program"),
     ],
 )
-def test_what_does_not_fit_stays_plain(sizes: list[int], rows: int, norm: bool, why: str) -> None:
-    mlp = MLP(jax.random.PRNGKey(0), sizes, layer_norm=norm)
+def test_what_does_not_fit_stays_plain(sizes: list[int], rows: int, why: str) -> None:
+    mlp = MLP(jax.random.PRNGKey(0), sizes)
     x = jnp.ones((rows, sizes[0]))
-    assert not fused.fits(sizes, rows, norm), why
+    assert not fused.fits(sizes, rows), why
     plain = mlp(x)
     with fused_networks(True):
         np.testing.assert_array_equal(mlp(x), plain)

@@ -16,7 +16,7 @@ from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.commands import PaperChoice
 from rewind_lab.paper.report.controls import recommendation
 from rewind_lab.paper.report.glance import sentences
-from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
+from rewind_lab.paper.report.recommendation import by_rule, candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.recommended import recommended_text
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_rows
@@ -104,9 +104,14 @@ def test_td3_bc_has_its_own_numbers_on_ogbench_in_both_arms_of_the_test(chosen):
     specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
     cubes = [spec for spec in specs if spec.suite == "ogbench"]
     assert {dict(spec.settings)["alpha"] for spec in cubes} == {0.2}
-    assert {(spec.sampler, spec.stagger, spec.dataset.startswith("rewind/ogbench")) for spec in specs} == {
-        ("baseline", False, True), ("tr", True, True), ("baseline", False, False), ("tr", False, False),
-    }  # fmt: skip
+    assert {spec.sampler for spec in cubes} == {"baseline", "tr"}
+
+
+def test_sweeps_over_trajectories_of_one_length_are_staggered_in_the_test_as_the_recommendation_has_them(chosen):
+    specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    sparse = [spec for spec in specs if spec.suite != "mujoco" and spec.sampler == "tr"]
+    assert {spec.stagger for spec in sparse} == {False, True}
+    assert all(spec.stagger == (spec.dataset in halves.ONE_LENGTH) for spec in sparse)
 
 
 def test_the_page_says_first_whether_the_setting_passed_and_the_advice_says_so_too(chosen):
@@ -136,7 +141,49 @@ def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
     shown = candidates(found).splitlines()
     assert not any("alpha" in line or "layer_norm" in line for line in shown)  # OGBench's own numbers are no setting
     line = next(line for line in shown if line.startswith("tr  "))
-    assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line
+    assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (4)" in line  # not halfcheetah in step
+
+
+def test_sweeps_in_step_and_settings_that_are_on_anyway_do_not_mislead_the_choice():
+    tables = ("a_mazes", "a_layer_norm", "c_cube", "f_adroit", "candidates_one_length")
+    in_step = lambda spec: "expert" in spec.dataset and not spec.stagger  # noqa: E731
+    value = lambda spec: (spec.sampler == "tr") * (-50.0 if in_step(spec) else 1.0)  # noqa: E731
+    found = PaperResults(runs_of(synthetic.rows(value, tables, noise=0.0, definitions=EVIDENCE)), "rewind")
+    lines = candidates(found).splitlines()
+    line = next(line for line in lines if line.startswith("tr  "))
+    assert "(9)" in line and line.split()[5] == "+1.0"  # mazes, cloned sets, cubes; experts with staggered starts
+    assert "(5)" in next(line for line in lines if line.startswith("tr, layer_norm"))  # three mazes and two cubes
+
+
+@pytest.mark.parametrize(
+    ("gain", "sparse", "dense"),
+    [
+        (lambda spec: {"avg_reward": 9.0, "uqm_reward": 5.0}.get(spec.sampler, 0.0), "avg_reward", "avg_reward"),
+        (lambda spec: -1.0 if spec.sampler != "baseline" else 0.0, "baseline", "baseline"),  # nothing gains
+        (
+            lambda spec: (
+                (spec.suite != "mujoco")
+                * {"avg_reward": -11.0 if "pen" in spec.dataset else 9.0, "uqm_reward": 5.0}.get(spec.sampler, 0.0)
+            ),
+            "uqm_reward",  # the other is too bad on one set
+            "baseline",
+        ),
+    ],
+)
+def test_the_rule_takes_the_surest_gain_that_no_set_speaks_against(gain, sparse, dense):
+    tables = ("a_mazes", "c_cube", "d_mujoco", "f_adroit", "candidates", "candidates_one_length", "e_stagger")
+    made = synthetic.rows(gain, tables, noise=0.0, definitions=EVIDENCE)
+    made = [row for row in made if "halfcheetah" not in row["dataset"] and "scene" not in row["dataset"]]
+    chosen, because = by_rule(PaperResults(runs_of(made), "rewind"))
+    assert {kind: str(way) for kind, way in chosen.items()} == {"sparse": sparse, "dense": dense}
+    assert "By the rule" in because and "9 sets" in because
+
+
+def test_a_setting_that_has_not_run_everywhere_is_not_chosen_by_the_rule():
+    gain = lambda spec: 30.0 * (spec.sampler == "uqm_reward") + 5.0 * (spec.sampler == "avg_reward")  # noqa: E731
+    made = synthetic.rows(gain, ("a_mazes", "f_adroit", "candidates"), noise=0.0, definitions=EVIDENCE)
+    made = [row for row in made if not (row["sampler"] == "uqm_reward" and "hammer" in row["dataset"])]
+    assert str(by_rule(PaperResults(runs_of(made), "rewind"))[0]["sparse"]) == "avg_reward"
 
 
 # What the library recommends follows the choice

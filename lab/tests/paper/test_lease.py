@@ -1,8 +1,10 @@
 """lab/tools/gpu_lease.sh: stages in the background, each begun when the one before is nearly trained."""
 
 import os
+import signal
 import subprocess
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,19 @@ def test_what_it_takes_is_said_where_it_was_not_understood(lease, tmp_path):
     assert refused.returncode == 2 and "gpu_lease.sh begin SECONDS STAGES" in refused.stdout
     early = lease("wait", 5, tmp_path / "rows")
     assert early.returncode == 1 and "no lease has begun" in early.stderr
+
+
+def test_a_paused_stage_waits_and_no_other_begins(lease, stages, tmp_path):
+    assert lease("begin", 600, stages("--tables 1", "--tables 2 --algorithms last")).returncode == 0
+    scratch = tmp_path / "scratch"
+    deadline = time.monotonic() + 60
+    while not (scratch / "stage-1" / "log").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    paused = lease("pause", 1, 7)
+    try:
+        assert paused.returncode == 0 and paused.stdout == "stage 7 is not at work\n"
+        time.sleep(6)  # stage 1 would go on to 910,000 steps, and stage 2 begin
+        assert "910000" not in lease("wait", 0, tmp_path / "rows").stdout and not (scratch / "stage-2").exists()
+    finally:
+        subprocess.run(["pkill", "-KILL", "-f", "--", f"--out {scratch}/stage-"])
+        os.kill(int((scratch / "pid").read_text()), signal.SIGKILL)

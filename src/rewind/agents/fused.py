@@ -37,12 +37,8 @@ Params = tuple[
 ]  # w1 (nets, in, hidden), b1 (nets, hidden), w2, b2, ... of the last layer (nets, hidden, out)
 
 
-def fits(sizes: Sequence[int], rows: int, norm: bool = False) -> bool:
-    """Whether a network can be run by these kernels on so many rows.
-
-    sizes: of its layers, from the inputs to the outputs
-    norm: with layer norm
-    """
+def fits(sizes: Sequence[int], rows: int) -> bool:
+    """Whether these kernels can run a network on so many rows; sizes: of inputs, hidden layers and outputs."""
     inputs, *hidden, outputs = sizes
     units = hidden[0] if hidden else 0
     if hidden not in ([units] * 2, [units] * 3) or units not in (64, 128, 256):
@@ -51,7 +47,7 @@ def fits(sizes: Sequence[int], rows: int, norm: bool = False) -> bool:
         return False
     if len(hidden) == 3:
         return inputs <= kernels.ROOM and outputs <= kernels.SMALLEST
-    return kernels.in_room(inputs, outputs) if norm else max(inputs, outputs) <= kernels.WIDEST
+    return max(inputs, outputs) <= kernels.WIDEST
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2, 3))

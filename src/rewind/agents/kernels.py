@@ -49,6 +49,11 @@ def _rows_of(rows: int, array: Any) -> pl.BlockSpec:
     return pl.BlockSpec((None, rows, array.shape[2]), lambda net, tile: (net, tile, 0))
 
 
+def _stats_of(rows: int) -> pl.BlockSpec:
+    """m and v of so many of one network's rows."""
+    return pl.BlockSpec((None, 2, rows), lambda net, tile: (net, 0, tile))
+
+
 def _chunk_of(array: Array) -> pl.BlockSpec:
     """The share of a chunk of one network's units."""
     return pl.BlockSpec((None, CHUNK, *array.shape[2:]), lambda net, k: (net, k, *(0,) * (array.ndim - 2)))
@@ -82,7 +87,7 @@ def forward(
     kernel: Any
     rows, kernel, warps = count, partial(_forward_kernel, ROWS, norm), WARPS
     if x.ndim == 2 and not in_room(inputs, outputs):
-        rows, kernel, warps = ROWS_WIDE, _wide_kernel, WARPS_WIDE
+        rows, kernel, warps = ROWS_WIDE, partial(_wide_kernel, norm), WARPS_WIDE
     elif x.ndim == 3 and outputs > 1:  # half as many at a time leave room for both
         kernel, warps = partial(_forward_kernel, ROWS // 2, norm), WARPS // 2
     made = (
@@ -96,7 +101,7 @@ def forward(
         kernel, "mlp_forward", warps, interpret,
         grid=(nets, count // rows),
         in_specs=[of_x, *jax.tree.map(_of_net, given)],
-        out_specs=[*jax.tree.map(partial(_rows_of, rows), made[:2]), jax.tree.map(_of_net, made[2])],
+        out_specs=[*jax.tree.map(partial(_rows_of, rows), made[:2]), [_stats_of(rows) for _ in made[2]]],
         out_shape=list(made),
     )  # fmt: skip
     y, kept, stats = call(x, *given)
@@ -116,30 +121,54 @@ def _forward_kernel(
         for layer, (weight, (_, bias)) in enumerate(zip(weights, hidden, strict=True)):
             h = r = jax.nn.relu(_dot(h.astype(PRODUCT), weight) + bias[:][None, :])
             if norm:
-                mean = r.mean(1)
-                h = r - mean[:, None]
-                inverse = jax.lax.rsqrt((h * h).mean(1) + EPSILON)
-                h = h * inverse[:, None]
-                if stats:
-                    stats[layer][0, rows], stats[layer][1, rows] = mean, inverse
+                h = _normed(r, rows, stats[layer] if stats else None)
         _hand_out(h, r, rows, head, y, kept)
         return carry
 
     jax.lax.fori_loop(0, x.shape[0] // tile_rows, play, 0)
 
 
-def _wide_kernel(x_ref: Any, before: Any, hidden: Any, head: Any, y: Any, kept: Any, stats: Any) -> None:
-    (w1, b1), (w2, b2) = hidden  # neither standardised nor after another layer
-    x = x_ref[:, :]
+def _normed(r: Array, rows: Any, stats: Any) -> Array:
+    """Standardised; its m and v are kept where they are wanted."""
+    mean = r.mean(1)
+    h = r - mean[:, None]
+    inverse = jax.lax.rsqrt((h * h).mean(1) + EPSILON)
+    if stats is not None:
+        stats[0, rows], stats[1, rows] = mean, inverse
+    return h * inverse[:, None]
+
+
+def _wide_kernel(norm: bool, x_ref: Any, before: Any, hidden: Any, head: Any, y: Any, kept: Any, stats: Any) -> None:
+    (w1, b1), (w2, b2) = hidden  # the first of a network: nothing is before it
+    x, rows = x_ref[:, :], pl.ds(0, x_ref.shape[0])
+    chunks = w1.shape[1] // CHUNK
+
+    def first(k: Any) -> tuple[Any, Array]:
+        units = pl.ds(k * CHUNK, CHUNK)
+        return units, jax.nn.relu(_dot(x, w1[:, units]) + b1[units][None, :])
+
+    def measure(k: Any, sums: Any) -> Any:
+        _, r1 = first(k)
+        return sums[0] + r1.sum(1), sums[1] + (r1 * r1).sum(1)
+
+    if norm:  # m and v need all units before any of them can be standardised
+        zeros = jnp.zeros(len(x), jnp.float32)
+        mean, square = (each / w1.shape[1] for each in jax.lax.fori_loop(0, chunks, measure, (zeros, zeros)))
+        inverse = jax.lax.rsqrt(jnp.maximum(square - mean * mean, 0.0) + EPSILON)
+        if stats:
+            stats[0][0, rows], stats[0][1, rows] = mean, inverse
 
     def add(k: Any, total: Array) -> Array:
-        units = pl.ds(k * CHUNK, CHUNK)
-        h1 = jax.nn.relu(_dot(x, w1[:, units]) + b1[units][None, :])
+        units, h1 = first(k)
+        if norm:
+            h1 = (h1 - mean[:, None]) * inverse[:, None]
         return total + _dot(h1.astype(PRODUCT), w2[units, :])
 
-    total = jax.lax.fori_loop(0, w1.shape[1] // CHUNK, add, jnp.zeros((len(x), w2.shape[1]), jnp.float32))
-    h2 = jax.nn.relu(total + b2[:][None, :])
-    _hand_out(h2, h2, pl.ds(0, len(x)), head, y, kept)
+    total = jax.lax.fori_loop(0, chunks, add, jnp.zeros((len(x), w2.shape[1]), jnp.float32))
+    h2 = r2 = jax.nn.relu(total + b2[:][None, :])
+    if norm:
+        h2 = _normed(r2, rows, stats[1] if stats else None)
+    _hand_out(h2, r2, rows, head, y, kept)
 
 
 def _hand_out(h: Array, r: Array, rows: Any, head: Any, y: Any, kept: Any) -> None:

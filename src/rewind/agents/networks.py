@@ -94,7 +94,7 @@ class MLP(eqx.Module):
 
         norm, outputs = bool(self.scales), self.biases[-1].shape[-1]
         sizes = [*(weight.shape[-2] for weight in self.weights), outputs]
-        if x.ndim != 2 or not fused.fits(sizes, len(x), norm):
+        if x.ndim != 2 or not fused.fits(sizes, len(x)):
             return None
         alone = self.weights[0].ndim == 2
         params = tuple(leaf[None] if alone else leaf for leaf in self._folded())

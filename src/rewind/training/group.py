@@ -230,12 +230,12 @@ def _check_fused(agent: Any, rows: int) -> None:
     from rewind.agents import fused  # Pallas: for those who want it
 
     inputs = agent.observation_size + agent.action_size  # of a critic, which has the most
-    if not fused.fits((inputs, *agent.hidden, 1), rows, agent.layer_norm):
-        layers, norm = ", ".join(map(str, agent.hidden)), " with layer norm" if agent.layer_norm else ""
+    if not fused.fits((inputs, *agent.hidden, 1), rows):
+        layers = ", ".join(map(str, agent.hidden))
         raise UsageError(
             "fused kernels take two or three hidden layers of 64, 128 or 256, batches of a multiple of 128 and at most "
-            f"128 inputs (64 with layer norm or three layers); given layers of {layers}{norm}, batches of {rows} and "
-            f"{inputs} inputs: leave fused out"
+            f"128 inputs (64 with three layers); given layers of {layers}, batches of {rows} and {inputs} inputs: "
+            "leave fused out"
         )
 
 

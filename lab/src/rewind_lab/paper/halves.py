@@ -39,10 +39,17 @@ NAMED: dict[str, tuple[str, ...]] = {
 }
 GROUPS: tuple[tuple[str, ...], ...] = tuple(NAMED.values())
 TESTED = {  # groups whose held-back sets the choice is tested on
-    "held-back-sparse": ("antmaze-v1", "adroit-cloned", "adroit-expert"),
-    "held-back-ogbench": ("ogbench-cube-single-play", "ogbench-scene-play"),  # sparse too; sweeps are staggered there
+    "held-back-sparse": ("antmaze-v1", "adroit-cloned"),
+    "held-back-one-length": ("adroit-expert",),  # sparse too; sweeps are staggered on these and the next
+    "held-back-ogbench": ("ogbench-cube-single-play", "ogbench-scene-play"),
     "held-back-dense": ("mujoco-v1",),
 }
+# Sets whose trajectories have one length: without staggered starts all slots of a batch are at one time step.
+ONE_LENGTH = (
+    *(f"rewind/halfcheetah-{level}-v1" for level in LEVELS),
+    *NAMED["adroit-expert"],
+    *(name for group, names in NAMED.items() if group.startswith("ogbench") for name in names),
+)
 # Settings of uniform sampling and cloning that say nothing of what is to be chosen.
 ALLOWED = ("top", "hidden", "temperature")
 

@@ -9,7 +9,7 @@ from rewind.data.ogbench import suite_of
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block
 from rewind.report.methods import ALGORITHMS, Method
-from rewind.report.runs import Protocol
+from rewind.report.runs import Protocol, standard_protocol
 from rewind.statistics import LEVEL, Estimate, holm
 from rewind_lab.paper.definitions import PRIORITIES, own_settings
 from rewind_lab.paper.published import SUITES
@@ -68,7 +68,7 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     pairs = {}
     for name in results.datasets:
         if suite_of(name) == kind:
-            sides = (_as_run(name, agent, each) for each in (method, Method("baseline")))
+            sides = (as_run(results, name, agent, each) for each in (method, Method("baseline")))
             ones, others = (results.scores(name, agent, side) for side in sides)
             if min(len(ones), len(others)) >= LEAST_RUNS:
                 pairs[name] = (ones, others)
@@ -81,12 +81,13 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     return Gain(agent, kind, label, measured.estimate, tuple(used), limited, runs, measured.p())
 
 
-def _as_run(dataset: str, agent: str, method: Method) -> Method:
+def as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:
     """On OGBench sweeps are staggered (evidence.toml, part c), and an agent may have numbers of its own."""
     suite = suite_of(dataset)
-    staggered = suite == "ogbench" and method.sampler != "baseline"
+    usual = standard_protocol([run for run in results.every.values() if run.dataset == dataset])
+    staggered = suite == "ogbench" if method.sampler != "baseline" else usual.stagger  # uniform sampling has no sweeps
     protocol = Protocol(stagger=staggered, settings=json.dumps(own_settings(suite, agent), sort_keys=True))
-    return method._replace(variant=protocol.against(Protocol()))
+    return method._replace(variant=protocol.against(usual))
 
 
 # In words

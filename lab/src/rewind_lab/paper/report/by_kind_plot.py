@@ -11,7 +11,7 @@ from rewind_lab.paper.report.comparisons import points
 
 NAME = "evidence"
 COLOURS = dict(zip(METHODS, (BLUE, GREEN), strict=True))
-LEAST, MOST = 10.0, 40.0  # points: the axis goes at least and at most so far
+LEAST, MOST = 10.0, 50.0  # points: the axis goes at least and at most so far
 
 
 def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:
@@ -59,12 +59,16 @@ def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
 
 
 def _row(axis: Any, gain: Gain, place: float, reach: float) -> None:
-    """A point with its interval, cut at the axis, and its numbers to the right."""
+    """A point with its interval, with an arrow where it goes on beyond the axis, and its numbers to the right."""
     if gain.difference is None:
         return
     value, low, high = gain.difference
     colour = COLOURS[gain.method]
-    axis.plot([max(-reach, min(reach, value))], [place], "o", color=colour, markersize=8)
+    if abs(value) <= reach:
+        axis.plot([value], [place], "o", color=colour, markersize=8)
     if low is not None and high is not None:
         axis.plot([max(-reach, low), min(reach, high)], [place, place], color=colour, linewidth=2.5)
+        for beyond, end, arrow in ((low < -reach, -reach, "<"), (high > reach, reach, ">")):
+            if beyond:
+                axis.plot([end], [place], arrow, color=colour, markersize=8, clip_on=False)
     axis.text(1.15 * reach, place, f"{points(gain.difference)}, {gain.counted}", va="center", fontsize=NOTE)

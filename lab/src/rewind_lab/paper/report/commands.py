@@ -20,7 +20,7 @@ from rewind_lab.paper.report.by_kind import gains_by_kind
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.cost import read_costs
 from rewind_lab.paper.report.glance import glance_figure, glance_panels
-from rewind_lab.paper.report.recommendation import candidates, outcome_of, outcome_text
+from rewind_lab.paper.report.recommendation import KINDS, by_rule, candidates, outcome_of, outcome_text
 from rewind_lab.paper.report.recommended import write_recommended
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
@@ -137,6 +137,8 @@ class PaperChoice:
     """Folder of results."""
     write: bool = False
     """Write the choice below with today's date. Runs on the held-back half may start once it is committed."""
+    by_rule: bool = False
+    """Choose by the rule that evidence.toml states, and not by --sparse, --dense and --because."""
     sparse: str = "tr"
     """What to do on sparse rewards, as the rows of the list have it: "tr, beta 0.75, layer_norm"."""
     dense: str = "baseline"
@@ -150,7 +152,9 @@ class PaperChoice:
             self._write(results)
         setting = read_choice()
         if setting is None:
-            print(f"{candidates(results)}\n\nNo setting is chosen yet.")
+            chosen, because = by_rule(results)
+            told = "; ".join(f"{way} on {kind} rewards" for kind, way in chosen.items())
+            print(f"{candidates(results)}\n\nNo setting is chosen yet. The rule would choose {told}. {because}")
         else:
             print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting}. {setting.because}")
         outcome = outcome_of(results)
@@ -161,15 +165,18 @@ class PaperChoice:
     def _write(self, results: PaperResults) -> None:
         if read_choice() is not None:
             raise UsageError(f"{halves.CHOICE} is written: a choice is made once")
-        ways = [way_of(text) for text in (self.sparse, self.dense)]
+        ways, because = [way_of(text) for text in (self.sparse, self.dense)], self.because
+        if self.by_rule:
+            chosen, because = by_rule(results)
+            ways = [chosen[kind] for kind in KINDS]
         for way in ways:
             if way.sampler not in SAMPLERS:
                 raise unknown_name("sampler", way.sampler, SAMPLERS)
-        if not self.because:
+        if not because:
             raise UsageError("--because is empty; expected the evidence for this choice, in a sentence")
         choosing = set(halves.choosing_half())
         runs = sum(run.dataset in choosing for run in results.every.values())
-        setting = Setting(datetime.now(UTC).date().isoformat(), self.because, runs, *ways)
+        setting = Setting(datetime.now(UTC).date().isoformat(), because, runs, *ways)
         with whole_file(Path(str(halves.CHOICE))) as temporary:
             temporary.write_text(choice_text(setting), encoding="utf-8")
         print(f"wrote {halves.CHOICE}; commit it before any run on the held-back half")

@@ -10,6 +10,7 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
+from rewind_lab.paper.report.by_kind import as_run
 from rewind_lab.paper.report.claims import Finding, cost_words
 from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, reach, signed
 from rewind_lab.paper.report.recommendation import outcome_of, passed
@@ -68,16 +69,12 @@ def _bar(results: PaperResults, first: PaperResults | None, name: str, algorithm
 
 
 def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) -> Bar:
-    """Of a data set that the paper has not. OGBench's sweeps are staggered: any TR of that beta counts."""
-    baseline = results.scores(name, algorithm, "baseline")
-    scores = [
-        results.scores(name, algorithm, method)
-        for method in results.methods(name, algorithm)
-        if (method.sampler, method.beta) == ("tr", beta) and method.variant in ("", "staggered starts")
-    ]
-    if len(baseline) < 2 or not scores or len(scores[0]) < 2:
+    """Of a data set that the paper has not."""
+    sides = (as_run(results, name, algorithm, method) for method in (Method("tr", beta), Method("baseline")))
+    scores, baseline = (results.scores(name, algorithm, side) for side in sides)
+    if min(len(scores), len(baseline)) < 2:
         return Bar(short(name), None, None, None, None, "missing")
-    found = results.difference(algorithm, {name: (scores[0], baseline)}).estimate
+    found = results.difference(algorithm, {name: (scores, baseline)}).estimate
     return Bar(short(name), *found, None, "unclear", limit=limit_of(results, name, algorithm))
 
 

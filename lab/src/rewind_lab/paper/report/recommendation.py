@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rewind.errors import UsageError
 from rewind.run_spec import RunSpec
 from rewind.statistics import Measured
 from rewind.table import table
-from rewind_lab.paper.choice import SWITCHES, KindSetting, read_choice
+from rewind_lab.paper.choice import SWITCHES, KindSetting, read_choice, way_of
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions, own_settings
-from rewind_lab.paper.halves import choosing_half, named_sets
+from rewind_lab.paper.halves import ONE_LENGTH, choosing_half, named_sets
 from rewind_lab.paper.report.comparisons import told
 from rewind_lab.paper.report.results import PaperResults
 
@@ -19,6 +20,7 @@ RULE = (
     f"A setting passes if the lower bound of its pooled difference to uniform sampling is above {WORST_BOUND:g} points "
     f"on sparse and on dense sets, and no set's difference is below {WORST_SET:g}."
 )
+KINDS = ("sparse", "dense")
 AGENT = "td3_bc"  # with which a setting is chosen and tested
 Sets = dict[str, list[float]]  # scores by data set
 
@@ -32,9 +34,14 @@ class KindResult:
     sets: Mapping[str, Measured]
 
     @property
+    def worst(self) -> float:
+        """The lowest difference of a set."""
+        return min(one.value for one in self.sets.values())
+
+    @property
     def passes(self) -> bool:
         low = self.pooled.estimate.low
-        return low is not None and low > WORST_BOUND and all(one.value >= WORST_SET for one in self.sets.values())
+        return low is not None and low > WORST_BOUND and self.worst >= WORST_SET
 
 
 def outcome_of(results: PaperResults) -> list[KindResult] | str:
@@ -64,7 +71,7 @@ def outcome_of(results: PaperResults) -> list[KindResult] | str:
 def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
     """Data sets by their rewards: MuJoCo's are dense."""
     dense = set(named_sets(["mujoco-v1"]))
-    kinds: dict[str, list[str]] = {"sparse": [], "dense": []}
+    kinds: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for name in names:
         kinds["dense" if name in dense else "sparse"].append(name)
     return kinds
@@ -91,7 +98,7 @@ def outcome_rows(outcome: Sequence[KindResult]) -> Iterator[tuple[str, Measured,
 
 
 def verdict_text(outcome: Sequence[KindResult]) -> str:
-    other = {"sparse", "dense"} - {kind.kind for kind in outcome}
+    other = set(KINDS) - {kind.kind for kind in outcome}
     untested = "".join(f" On {kind} sets it is uniform sampling: nothing to test." for kind in sorted(other))
     return f"The recommended setting {'passes' if passed(outcome) else 'fails'}.{untested} {RULE}"
 
@@ -105,32 +112,102 @@ def outcome_text(outcome: list[KindResult] | str) -> str:
 
 def candidates(results: PaperResults) -> str:
     """What has run on the choosing half: each way to train TD3+BC, its difference to uniform sampling by kind."""
-    wanted = load_definitions(EVIDENCE).wanted(RunChoice(algorithms=[AGENT]))
-    choosing = set(choosing_half())
-    cells: dict[str, Sets] = {}
-    for spec in dict.fromkeys(spec for specs in wanted.values() for spec in specs):
-        score = results.every[spec.run].score if spec.run in results.every else np.nan
-        has_own = own_settings(spec.suite, AGENT).keys() <= dict(spec.settings).keys()
-        if spec.dataset in choosing and has_own and np.isfinite(score):
-            cells.setdefault(_way(spec), {}).setdefault(spec.dataset, []).append(score)
-    uniform = cells.pop("baseline", {})
     rows = []
-    for way, found in cells.items():
-        both = [name for name, own in found.items() if min(len(own), len(uniform.get(name, []))) > 1]
+    for way, kinds in _compared(results).items():
         row = {"setting": way}
-        for kind, names in _by_kind(both).items():
-            difference = told(_difference(results, found, uniform, names).estimate, "+.1f") if names else ""
-            row[kind] = f"{difference} ({len(names)})" if names else "-"
+        for kind in KINDS:
+            found = kinds.get(kind)
+            row[kind] = f"{told(found.pooled.estimate, '+.1f')} ({len(found.sets)})" if found else "-"
+            row[f"worst {kind} set"] = f"{found.worst:+.1f}" if found else "-"
         rows.append(row)
-    note = "difference to uniform sampling in points, [95% interval], (data sets of the choosing half)"
+    note = (
+        "difference to uniform sampling in points, [95% interval], (data sets of the choosing half)\n"
+        "on trajectories of one length (halfcheetah, Adroit's experts, OGBench) with staggered starts only"
+    )
     return f"{table(rows)}\n{note}" if rows else "no runs on the choosing half yet"
 
 
-def _way(spec: RunSpec) -> str:
-    """Stagger and the agent's own numbers are left out: OGBench's runs have them and others have not."""
-    own = own_settings(spec.suite, spec.algorithm).items()
-    given = {name: value for name, value in spec.settings if (name, value) not in own}
+def _compared(results: PaperResults) -> dict[str, dict[str, KindResult]]:
+    """Each way against uniform sampling, by kind, on the sets of the choosing half where both have several runs."""
+    cells = _cells(results)
+    uniform = cells.pop("baseline", {})
+    compared: dict[str, dict[str, KindResult]] = {}
+    for way, found in cells.items():
+        both = [name for name, own in found.items() if min(len(own), len(uniform.get(name, []))) > 1]
+        compared[way] = {
+            kind: KindResult(
+                kind,
+                _difference(results, found, uniform, names),
+                {name: _difference(results, found, uniform, [name]) for name in names},
+            )
+            for kind, names in _by_kind(both).items()
+            if names
+        }
+    return compared
+
+
+def by_rule(results: PaperResults) -> tuple[dict[str, KindSetting], str]:
+    """What evidence.toml's rule chooses for each kind, and why.
+
+    Of the settings with runs on every set of a kind that any of them ran on, and no set too far below uniform sampling,
+    the one with the highest lower bound of the pooled difference, if that is above 0; otherwise uniform sampling.
+    """
+    compared = _compared(results)
+    chosen: dict[str, KindSetting] = {}
+    reasons = []
+    for kind in KINDS:
+        ways = {way: kinds[kind] for way, kinds in compared.items() if kind in kinds and _is_setting(way)}
+        every = {name for found in ways.values() for name in found.sets}
+        complete = {way: one for way, one in ways.items() if one.sets.keys() == every and one.worst >= WORST_SET}
+        gaining = {way: one for way, one in complete.items() if _low(one) > 0}
+        best = max(gaining, key=lambda way: _low(gaining[way]), default="baseline")
+        chosen[kind] = way_of(best)
+        gain = f"{told(gaining[best].pooled.estimate, '+.1f')} points" if gaining else "no gain is clear"
+        reasons.append(f"{kind}: {gain} on {len(every)} sets, {len(complete)} of {len(ways)} settings in question")
+    return chosen, f"By the rule of evidence.toml. {'; '.join(reasons)}."
+
+
+def _low(found: KindResult) -> float:
+    low = found.pooled.estimate.low
+    return -np.inf if low is None else low
+
+
+def _is_setting(way: str) -> bool:
+    """Whether it can be chosen: others are controls."""
+    try:
+        return way_of(way).sampler != ""
+    except UsageError:
+        return False
+
+
+def _cells(results: PaperResults) -> dict[str, Sets]:
+    """Scores on the choosing half by way to train and data set."""
+    wanted = load_definitions(EVIDENCE).wanted(RunChoice(algorithms=[AGENT]))
+    choosing = set(choosing_half())
+    scores: dict[RunSpec, float] = {}
+    for spec in (spec for specs in wanted.values() for spec in specs if spec.run in results.every):
+        has_own = own_settings(spec.suite, AGENT).keys() <= dict(spec.settings).keys()
+        in_step = spec.dataset in ONE_LENGTH and spec.sampler != "baseline" and not spec.stagger
+        if spec.dataset in choosing and has_own and not in_step:
+            scores[spec] = results.every[spec.run].score
+    cells: dict[str, Sets] = {_ways(spec)[0]: {} for spec in scores}
+    for spec, score in scores.items():
+        for way in _ways(spec):
+            if way in cells and np.isfinite(score):
+                cells[way].setdefault(spec.dataset, []).append(score)
+    return cells
+
+
+def _ways(spec: RunSpec) -> list[str]:
+    """How it was trained; and the same with what is on there anyway, such as OGBench's layer norm.
+
+    Stagger and the agent's own numbers are left out: OGBench's runs have them and others have not.
+    """
+    own = own_settings(spec.suite, spec.algorithm)
+    given = {name: value for name, value in spec.settings if (name, value) not in own.items()}
     switches = {name: given.pop(name) for name in SWITCHES if name in given}
     others = [f"{name} {value}" for name, value in given.items()]
     others += [f"reuse {spec.reuse}"] if spec.reuse != "on_finish" else []
-    return ", ".join([str(KindSetting(spec.sampler, spec.beta, **switches)), *others])
+    setting = KindSetting(spec.sampler, spec.beta, **switches)
+    same = [setting, *(KindSetting(**(vars(setting) | {name: True})) for name in SWITCHES if own.get(name))]
+    return [", ".join([str(each), *others]) for each in same]
