@@ -9,7 +9,7 @@ from rewind.report.runs import runs_of
 from rewind.statistics import Term, combined
 from rewind_lab.paper.definitions import EVIDENCE
 from rewind_lab.paper.report import by_kind
-from rewind_lab.paper.report.by_kind import evidence, gains_by_kind
+from rewind_lab.paper.report.by_kind import METHODS, RANKED, evidence, gains_by_kind, gains_with_norm
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.claims import judge
 from rewind_lab.paper.report.glance import glance_panels
@@ -146,3 +146,18 @@ def test_the_figures_and_the_choice_give_a_difference_the_same_interval():
     assert gain.p == pytest.approx(found.difference("td3_bc", {maze: tuple(pair)}).p())
     alone = combined(Term(sign, runs) for sign, runs in zip((1, -1), pair, strict=True)).estimate
     assert tuple(alone) != pytest.approx(tuple(gain.difference))  # or nothing would have been borrowed
+
+
+def test_gains_with_layer_norm_are_over_uniform_sampling_with_it():
+    value = lambda spec: 20.0 * bool(spec.settings) + 9.0 * (spec.sampler == "avg_reward" and bool(spec.settings))  # noqa: E731
+    made = rows(value, ("a_mazes", "a_layer_norm", "candidates"), noise=0.0, definitions=EVIDENCE, datasets=["antmaze"])
+    found = PaperResults(runs_of(made), "rewind")
+    gains = {gain.method: gain for gain in gains_with_norm(found, METHODS | RANKED) if gain.difference is not None}
+    assert gains["TR by `avg_reward`, with layer norm"].difference.value == pytest.approx(9.0, abs=0.01)
+    assert gains["TR, with layer norm"].difference.value == pytest.approx(0.0, abs=0.01)
+    assert (
+        gains_with_norm(PaperResults(runs_of([row for row in made if row["settings"] == "{}"]), "rewind"), METHODS)
+        == []
+    )
+    told = "\n".join(map(str, evidence(found, [])))
+    assert "`avg_reward`, with layer norm (TD3+BC, AntMaze: +9.0" in told and "--layer-norm" in told

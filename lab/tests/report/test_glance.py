@@ -131,6 +131,16 @@ def test_controls_are_told_with_what_they_are_compared_with():
     assert controls(nothing)[-1].startswith("Not run yet: which order")
 
 
+def test_trajectories_of_one_length_are_told_apart():
+    effect = lambda spec: (spec.sampler == "tr") * (-30.0 if "halfcheetah" in spec.dataset else 4.0)  # noqa: E731
+    made = rows(effect, ("d_mujoco",), noise=0.0, definitions=EVIDENCE)
+    told = explained(PaperResults(runs_of(made), "rewind"))[0]
+    assert "Lengths differ, 4 sets: +4.0" in told
+    assert "one length, 1 set (halfcheetah-medium-expert): −30.0" in told
+    mixed = [row for row in made if "halfcheetah" not in row["dataset"]]
+    assert not any("one length (TR over" in block for block in explained(PaperResults(runs_of(mixed), "rewind")))
+
+
 def test_a_set_that_the_paper_has_not_stands_in_every_panel_as_soon_as_one_has_runs():
     """TD3+BC on OGBench comes before IQL: the panels keep the same rows, and the page is written."""
     floor = lambda spec: -49.5 if "task2" in spec.dataset else 0.0  # noqa: E731

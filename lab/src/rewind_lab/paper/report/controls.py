@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from rewind.report.document import Block, Cell, Line, Table
-from rewind.report.methods import short
+from rewind.report.methods import ALGORITHMS, short
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
+from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.beyond import compared_table
-from rewind_lab.paper.report.comparisons import points
-from rewind_lab.paper.report.recommendation import outcome_of, outcome_rows, outcome_text, verdict_text
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
+from rewind_lab.paper.report.recommendation import AGENT, outcome_of, outcome_rows, outcome_text, verdict_text
+from rewind_lab.paper.report.results import PaperResults, source
 
 PARTS = {
     "0": "uniform sampling and cloning", "a": "TD3+BC on AntMaze", "b": "IQL and ReBRAC on AntMaze", "c": "OGBench",
@@ -47,8 +48,37 @@ def controls(results: PaperResults) -> list[Block]:
 
 
 def explained(results: PaperResults) -> list[Block]:
-    """The same in few words: of each control the means, or the differences."""
-    return [_in_words(block) if isinstance(block, Table) else block for block in controls(results)]
+    """The same in few words: of each control the means, or the differences; first what the lengths explain."""
+    return [
+        *_lengths(results),
+        *(_in_words(block) if isinstance(block, Table) else block for block in controls(results)),
+    ]
+
+
+def _lengths(results: PaperResults) -> list[Block]:
+    """What plain TR gains where trajectories differ in length, and where they do not; nothing if either lacks runs."""
+    pairs = {}
+    for name in results.datasets:
+        ones, others = (results.scores(name, AGENT, sampler) for sampler in ("tr", "baseline"))
+        if (
+            source(name) is not None
+            and min(len(ones), len(others)) >= LEAST_RUNS
+            and not limit_of(results, name, AGENT)
+        ):
+            pairs[name] = (ones, others)
+    alike = {name: pair for name, pair in pairs.items() if name in ONE_LENGTH}
+    mixed = {name: pair for name, pair in pairs.items() if name not in ONE_LENGTH}
+    if not alike or not mixed:
+        return []
+    one, many = (
+        f"{len(some)} {'set' if len(some) == 1 else 'sets'}{named}: {points(results.difference(AGENT, some).estimate)}"
+        for some, named in ((alike, f" ({', '.join(map(short, alike))})"), (mixed, ""))
+    )
+    return [
+        f"Trajectories of one length (TR over uniform sampling, {ALGORITHMS[AGENT]}, in points). Lengths differ, "
+        f"{many}; one length, {one}. There all sweeps are in step, and a batch is a single time step; `stagger=True` "
+        "spreads them."
+    ]
 
 
 def _in_words(table: Table) -> str:
