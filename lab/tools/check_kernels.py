@@ -1,4 +1,4 @@
-"""Whether the fused kernels compute on this GPU what plain networks do: python lab/tools/check_kernels.py
+"""Whether the fused kernels compute on this GPU what plain networks do: python lab/tools/check_kernels.py [KIND ...]
 
 Prints, for each kind of network, how far outputs and gradients of eight runs are from those of plain float32 networks.
 Gradients by products of bfloat16 numbers are up to a tenth off, in Pallas' interpreter too; the check fails at 15%.
@@ -41,7 +41,7 @@ def results(kind, fused):
 
 def main():
     worst = 0.0
-    for name, kind in NETWORKS.items():
+    for name, kind in {name: NETWORKS[name] for name in sys.argv[1:] or NETWORKS}.items():
         pairs = zip(jax.tree.leaves(results(kind, True)), jax.tree.leaves(results(kind, False)), strict=True)
         error = max(float(jnp.linalg.norm(one - other) / jnp.linalg.norm(other)) for one, other in pairs)
         print(f"{name:30} {error:.4f}", flush=True)

@@ -19,12 +19,12 @@
 # it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
 # knows nothing of what other stages train, and has the time that is left.
-# Two leases can share a machine (REWIND_SCRATCH=/tmp/other). Expects the archives of lab/tools/pack_for_gpu.sh in
-# wheels-gpu/*.tar.xz; what does not fit into one call's luggage comes with another: `alone` unpacks it too, and may follow `begin`.
+# Two leases can share a machine (REWIND_SCRATCH=/tmp/other), and data (LEASE_DATA=/tmp/rewind/data). Expects the archives of
+# lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz; what does not fit into one call's luggage comes with another: `alone` unpacks it too, and may follow `begin`.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
-export REWIND_DATA=$scratch/data JAX_COMPILATION_CACHE_DIR=$scratch/compiled
+export REWIND_DATA=${LEASE_DATA:-$scratch/data} JAX_COMPILATION_CACHE_DIR=$scratch/compiled
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 # products of small matrices on all cores took them from everybody else
 export PATH=$PATH:/usr/local/nvidia/bin
 results=${RESULTS:-lab/results/evidence} # what has been trained before
