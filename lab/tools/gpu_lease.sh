@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Time on a borrowed GPU, spent on the paper's runs. The work goes on in the background while the machine is held, so that
 # short calls follow one another without stopping it:
+#   lab/tools/gpu_lease.sh unpack                   in a call of its own: what travelled with it is unpacked
 #   lab/tools/gpu_lease.sh alone SECONDS COMMAND    before all else: a command of rewind that wants a quiet machine (bench ...)
 #   lab/tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has left
 #   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz
@@ -8,7 +9,7 @@
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
 # STAGES is a file (lab/tools/stages: the next ones; stages_chosen once a setting is chosen, in a second REWIND_SCRATCH if the
-# lease goes on; stages_later, stages_adroit). Adroit's data needs wheels-gpu/adroit.tar.xz too.
+# lease goes on; stages_later, stages_adroit).
 # Its first line names the data sets to be built, in this order (of an OGBench set without a task, its card's figures too).
 # Each other line is a stage: the options of one `rewind paper run` that trains one group (--groups 1) of a million steps, or
 # another command of `rewind` (bench ...). Only fused networks share the GPU well; others starve beside them.
@@ -20,7 +21,7 @@
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
 # knows nothing of what other stages train, and has the time that is left.
 # Two leases can share a machine (REWIND_SCRATCH=/tmp/other), and data (LEASE_DATA=/tmp/rewind/data). Expects the archives of
-# lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz; what does not fit into one call's luggage comes with another: `alone` unpacks it too, and may follow `begin`.
+# lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz; what does not fit into one call's luggage comes with another: `unpack` first.
 set -euo pipefail
 scratch=${REWIND_SCRATCH:-/tmp/rewind}
 export PYTHONPATH=src:lab/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore XLA_PYTHON_CLIENT_PREALLOCATE=false
@@ -174,6 +175,7 @@ pause() { # STAGES...: stopped, not killed, which would disturb the others that 
 }
 
 case ${1:-} in
+  unpack) unpack ;;
   alone) alone "${2:?seconds}" "${@:3}" ;;
   begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
   build) build "${@:2}" ;;
@@ -182,7 +184,7 @@ case ${1:-} in
   pause) pause "${@:2}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,25s/^# \{0,1\}//p' "$0"
+    sed -n '2,26s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

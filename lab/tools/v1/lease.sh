@@ -4,7 +4,7 @@
 #   lab/tools/v1/lease.sh wait SECONDS              waits, says how it stands
 #   lab/tools/v1/lease.sh measure JOBS NAME [N]     plays the jobs of a file in the background (lab/tools/v1/measure.py)
 #   lab/tools/v1/lease.sh take FOLDER NAME...       copies snapshots, as archives of at most 15 MB
-# Expects wheels-gpu/{site.tar.xz,v1src.tar.xz} where it is called.
+# Expects wheels-gpu/v1src.tar.xz and the archives of lab/tools/pack_for_gpu.sh where it is called.
 set -euo pipefail
 scratch=/tmp/v1
 export PYTHONPATH=$scratch/code/src:$scratch/site PYTHONUNBUFFERED=1 PYTHONWARNINGS=ignore
@@ -12,7 +12,7 @@ export XLA_PYTHON_CLIENT_PREALLOCATE=false OPENBLAS_NUM_THREADS=1 OMP_NUM_THREAD
 
 begin() {
   mkdir -p $scratch/site $scratch/code
-  tar xf wheels-gpu/site.tar.xz -C $scratch/site
+  for archive in learning simulators; do tar xf wheels-gpu/$archive.tar.xz -C $scratch/site; done
   tar xf wheels-gpu/v1src.tar.xz -C $scratch/code
   cd $scratch
   setsid bash -c "for name in ant-first ant-second; do

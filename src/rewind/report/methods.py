@@ -52,6 +52,6 @@ class Method(NamedTuple):
 
 def short(dataset: str) -> str:
     """A data set without where it comes from and its version."""
-    name = dataset.rsplit("/", 1)[-1]
+    name = dataset.rsplit("/", 1)[-1].removeprefix("ogbench-")
     stem, _, version = name.rpartition("-v")
     return stem if version.isdigit() else name

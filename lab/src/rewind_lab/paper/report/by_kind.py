@@ -104,13 +104,28 @@ def as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> M
 
 def evidence(results: PaperResults, findings: Sequence[Finding]) -> list[Block]:
     """A caption of the figure, what was measured, how the claims stand, and what to do."""
-    methods = METHODS | RANKED
-    every = [*gains_by_kind(results, methods), *gains_with_norm(results, methods)]
-    known = [gain for gain in every if gain.difference is not None]
+    known = _known(results)
     clear = _clear(known)
     above = [gain.method for gain in _in_order(clear) if _value(gain) > 0]
     better = [method for method in above if method.removesuffix(WITH_NORM) in RANKED]
     return [f"*{_caption(results)}*", *_measured(known, clear), _claims(findings), _advice(better[:1])]
+
+
+def clear_words(results: PaperResults) -> list[Block]:
+    """Where a method scores clearly more or less than uniform sampling, a sentence each."""
+    lines = _above_and_below(_clear(_known(results)))
+    return [f"{words} uniform sampling: {_named(gains)}." for words, gains in lines.items() if gains]
+
+
+def _known(results: PaperResults) -> list[Gain]:
+    methods = METHODS | RANKED
+    every = [*gains_by_kind(results, methods), *gains_with_norm(results, methods)]
+    return [gain for gain in every if gain.difference is not None]
+
+
+def _above_and_below(clear: Sequence[Gain]) -> dict[str, list[Gain]]:
+    more, less = ([gain for gain in clear if _value(gain) * sign > 0] for sign in (1, -1))
+    return {"Clearly above": more, "Clearly below": less}
 
 
 def _caption(results: PaperResults) -> str:
@@ -129,13 +144,13 @@ def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
     """Where a method scores clearly more or less than uniform sampling."""
     if not known:
         return ["**Not measured yet:** no data set has enough runs of TR and of uniform sampling."]
-    more, less = ([gain for gain in clear if _value(gain) * sign > 0] for sign in (1, -1))
     if not clear:
         return [f"**No clear difference to uniform sampling so far:** {_named(known)}."]
+    lines = _above_and_below(clear)
+    more, less = lines.values()
     both = "It depends on the method and the data."
     head = both if more and less else "It helps on some data." if more else "No gain is clear so far."
     unclear = [gain for gain in known if gain not in clear]
-    lines = {"Clearly above": more, "Clearly below": less}
     told = [f"- {words}: {_named(gains)}" for words, gains in lines.items() if gains]
     if unclear:
         plain = ", plain TR among them" if any(gain.method == "TR" for gain in unclear) else ""

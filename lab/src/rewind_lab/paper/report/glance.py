@@ -10,7 +10,7 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
-from rewind_lab.paper.report.by_kind import as_run
+from rewind_lab.paper.report.by_kind import as_run, clear_words
 from rewind_lab.paper.report.claims import Finding, cost_words
 from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, reach, signed
 from rewind_lab.paper.report.recommendation import outcome_of, passed
@@ -81,7 +81,7 @@ def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) ->
 def glance(results: PaperResults, first: PaperResults | None, findings: Sequence[Finding]) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
     first_claim, *others, advice = sentences(findings, results)
-    return [first_claim, advice, KEY, glance_panels(results, first), MARKS, *others]
+    return [first_claim, *clear_words(results), advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
 def sentences(findings: Sequence[Finding], results: PaperResults) -> list[Block]:
