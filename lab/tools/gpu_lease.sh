@@ -14,8 +14,9 @@
 # Each other line is a stage: the options of one `rewind paper run` that trains one group (--groups 1) of a million steps, or
 # another command of `rewind` (bench ...). Only fused networks share the GPU well; others starve beside them.
 # Runs by uncertainty go into stages of their own (--samplers): they are planned 100 steps at a time, and so is their group.
-# A machine that waits for 30 s is given back, and takes everything along (that happened in three leases). Plan before you
-# begin, then call `wait 560` again and again with nothing in between: no reading, no other command, no second thought.
+# A machine that waits for 30 s is given back, and takes everything along (that happened in four leases). Plan before you
+# begin, then call `wait` again and again with nothing in between: no reading, no other command, no second thought. Where calls
+# can be sent several at a time, send two: the next is there when the first comes back.
 # LANES stages (default: 1) train at a time: small groups leave most of the GPU idle. NVIDIA's MPS lets several processes share
 # it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
@@ -184,7 +185,7 @@ case ${1:-} in
   pause) pause "${@:2}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,26s/^# \{0,1\}//p' "$0"
+    sed -n '2,27s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
+from queue import LifoQueue
 from threading import Event
 from typing import Any, BinaryIO
 
@@ -124,13 +124,16 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 class Processes:
-    """Up to `count` of them, and a thread for each, which waits for its answers."""
+    """Up to `count` of them, and a thread for each, which waits for its answers.
+
+    The one that answered last is asked first, so that few messages at a time need few programs.
+    """
 
     def __init__(self, module: str, count: int, folder: Path | None = None) -> None:
         self.count = count
         self._threads = ThreadPoolExecutor(count)
         self._closed = Event()
-        self._idle: SimpleQueue[Process] = SimpleQueue()
+        self._idle: LifoQueue[Process] = LifoQueue()
         for _ in range(count):
             self._idle.put(Process(module, folder))
 
@@ -143,13 +146,13 @@ class Processes:
         while not self._idle.empty():
             self._idle.get().kill()
 
-    def submit(self, message: Message) -> Future[Answer]:
-        return self._threads.submit(self._ask, message)
+    def submit(self, message: Message, stop: Callable[[], bool] = never) -> Future[Answer]:
+        return self._threads.submit(self._ask, message, stop)
 
-    def _ask(self, message: Message) -> Answer:
+    def _ask(self, message: Message, stop: Callable[[], bool]) -> Answer:
         process = self._idle.get()
         try:
-            return process.ask(message, self._closed.is_set)
+            return process.ask(message, lambda: self._closed.is_set() or stop())
         finally:
             self._idle.put(process)
 

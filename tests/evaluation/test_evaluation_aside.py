@@ -22,6 +22,7 @@ pytest.importorskip("mujoco")
 from rewind.agents.td3_bc import TD3BC
 from rewind.errors import Abandoned, DataError, UsageError
 from rewind.evaluation.scoring import Scorer, acting, networks_of, say_scores
+from rewind.processes import Processes
 from rewind.rebuilt.point import wander
 from rewind.training import Stopped, make_runs, train
 from rewind.training.evaluations import kept_in
@@ -45,6 +46,11 @@ def runs_of(data):
 
 def scorer():
     return Scorer("rewind/PointMaze-umaze-v0", 2)
+
+
+def the_player(judge):
+    """The program that answered last, and is asked next."""
+    return judge._players._idle.queue[-1]._process
 
 
 def scores(trained):
@@ -142,10 +148,30 @@ def test_an_environment_that_only_this_process_knows_is_played_here(data, beside
     assert said.count("evaluating in this process") == 1 and "OnlyHere-v0" in said
 
 
+def test_runs_in_a_simulator_of_python_are_shared_among_players_who_give_what_one_gives(data, beside):
+    """Pendulum has no array of simulations here. Each run's episodes are its own, whoever plays beside it."""
+    swings = wander("umaze", 3, horizon=5)
+    swings = replace(
+        swings,
+        observations=swings.observations[:, :3],
+        final_observations=swings.final_observations[:, :3],
+        actions=swings.actions[:, :1],
+    )
+    group = Group(swings, make_runs(swings, "td3_bc", seeds=range(3), hidden=(8, 8)), range(3), 8)
+    figures = []
+    for count in (1, 2):
+        judge = Scorer("Pendulum-v1", 2)
+        judge._players = Processes("rewind.evaluation.player", count)
+        figures.append(judge.evaluate(judge.request(group, 20)))
+        assert sum(player._process is not None for player in judge._players._idle.queue) == count
+    np.testing.assert_equal(*figures)
+    assert len(set(figures[0]["score"])) == 3
+
+
 def test_a_player_that_is_gone_is_replaced_by_this_process(data, beside, capfd):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
     expected = judge.evaluate(judge.request(group, 20))
-    judge._process._process.kill()
+    the_player(judge).kill()
     again = judge.evaluate(judge.request(group, 20))
     np.testing.assert_equal(again, expected)
     assert (
@@ -157,7 +183,7 @@ def test_a_player_that_is_gone_is_replaced_by_this_process(data, beside, capfd):
 def test_a_player_ends_with_whoever_asked_it(data, beside):
     judge, group = scorer(), Group(data, runs_of(data), range(2), 8)
     judge.evaluate(judge.request(group, 20))
-    process = judge._process._process
+    process = the_player(judge)
     assert process.poll() is None
     del judge
     assert process.wait(10) == -signal.SIGKILL

@@ -176,7 +176,7 @@ def test_the_rule_takes_the_surest_gain_that_no_set_speaks_against(gain, sparse,
     made = [row for row in made if "halfcheetah" not in row["dataset"] and "scene" not in row["dataset"]]
     chosen, because = by_rule(PaperResults(runs_of(made), "rewind"))
     assert {kind: str(way) for kind, way in chosen.items()} == {"sparse": sparse, "dense": dense}
-    assert "By the rule" in because and "9 sets" in because
+    assert "by the rule" in because and "9 data sets" in because
 
 
 def test_a_setting_that_has_not_run_everywhere_is_not_chosen_by_the_rule():

@@ -80,32 +80,46 @@ def make(name: str, num_envs: int = 1, seed: int | None = None, **options: Any) 
     seed: of copy 0; copy i has seed + i. With a seed, the environment is returned reset
     options: for the environment's constructor
     """
-    known = known_task(name)
-    chosen = environment_id(name) or name if known is None else known.environment
+    chosen = _environment(name)
     env = _array_env(chosen, num_envs, options) or _any(name, chosen, num_envs, options)
     if seed is not None:
         env.reset(seed=seed)
     return env
 
 
-def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
-    """A fast environment, or None. Not made through Gymnasium, which warns that every -v0 and -v4 is outdated."""
+def steps_in_python(name: str) -> bool:
+    """Whether its copies are Python objects, which one core steps one after the other."""
+    return _array_class(_environment(name)) is None
+
+
+def _environment(name: str) -> str:
+    """The id of an environment that is asked for by itself or by a data set."""
+    known = known_task(name)
+    return environment_id(name) or name if known is None else known.environment
+
+
+def _array_class(name: str) -> tuple[str, dict[str, Any]] | None:
+    """The class of a fast environment and its arguments; None where there is none."""
     gymnasium = require("gymnasium", "envs")
     register()
     if SINGLE_TASK in name:
-        from rewind.envs.ogbench import OGBenchTask
-
-        return OGBenchTask(name, num_envs, **options)
-    spec, kind, own = gymnasium.registry.get(name), None, {}
+        return "rewind.envs.ogbench:OGBenchTask", {"name": name}
+    spec = gymnasium.registry.get(name)
     if name in FAST:
-        kind, own = "rewind.envs.locomotion:Locomotion", {"task": name}
-    elif spec is not None and name.startswith(OWN):
-        kind, own = spec.vector_entry_point, spec.kwargs
-    if kind is None:
+        return "rewind.envs.locomotion:Locomotion", {"task": name, "max_episode_steps": spec.max_episode_steps}
+    if spec is not None and name.startswith(OWN) and spec.vector_entry_point is not None:
+        return spec.vector_entry_point, {"max_episode_steps": spec.max_episode_steps, **spec.kwargs}
+    return None
+
+
+def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
+    """A fast environment, or None. Not made through Gymnasium, which warns that every -v0 and -v4 is outdated."""
+    found = _array_class(name)
+    if found is None:
         return None
-    arguments = {"num_envs": num_envs, "max_episode_steps": spec.max_episode_steps, **own, **options}
-    env: ArrayEnv = import_attribute(kind)(**arguments)
-    env.spec = spec
+    kind, own = found
+    env: ArrayEnv = import_attribute(kind)(**{"num_envs": num_envs, **own, **options})
+    env.spec = require("gymnasium", "envs").registry.get(name)
     return env
 
 

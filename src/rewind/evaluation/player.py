@@ -65,18 +65,19 @@ class Networks:
         return tanh_mlp(x, *layers_in(arrays, self.depth), arrays["max_action"], arrays["middle"])
 
 
-def _cores() -> int:
+def cores_beside() -> int:
+    """How many cores an evaluation takes beside a training."""
     return max(1, int(SHARE * available_cores()))
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_cores(), thread_name_prefix="policies")
+    return ThreadPoolExecutor(cores_beside(), thread_name_prefix="policies")
 
 
 @lru_cache(MOST)
 def _evaluator(environment: str, runs: int, episodes: int) -> Evaluator:
-    return Evaluator(environment, runs, episodes, threads=_cores())
+    return Evaluator(environment, runs, episodes, threads=cores_beside())
 
 
 def _answer(message: Arrays) -> Arrays:

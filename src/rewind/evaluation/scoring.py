@@ -12,13 +12,13 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.checked_log import Record
-from rewind.envs.make import known_task, make, noted_environment
+from rewind.envs.make import known_task, make, noted_environment, steps_in_python
 from rewind.errors import DataError, RewindError, UsageError
 from rewind.evaluation.diagnose import COUNTS, DIAGNOSED, diagnose
 from rewind.evaluation.evaluate import Act, Evaluator
-from rewind.evaluation.player import Networks, summary
+from rewind.evaluation.player import Networks, cores_beside, summary
 from rewind.policy import named_layers
-from rewind.processes import Process, never
+from rewind.processes import Processes, never
 from rewind.progress import say
 from rewind.training.engine import current_device, to_host
 from rewind.training.evaluations import Figures, Request
@@ -59,8 +59,8 @@ class Scorer:
         self._evaluators: dict[tuple[str, int], Evaluator] = {}  # by environment and number of runs
         # Evaluations that an earlier training has left are played by a thread, those in between by the training's own.
         self._one_at_a_time = threading.Lock()
-        # For portable requests, as long as it can be used.
-        self._process: Process | None = Process("rewind.evaluation.player")
+        # For portable requests, as long as they can be used.
+        self._players: Processes | None = Processes("rewind.evaluation.player", cores_beside())
 
     def check(self, observation: tuple[int, ...], action: tuple[int, ...]) -> None:
         """Make the environment once: one that cannot be made, or does not fit these shapes, is an error now."""
@@ -127,14 +127,22 @@ class Scorer:
         return np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
 
     def _play_elsewhere(self, environment: str, networks: Any, seeds: list[int], stop: Callable[[], bool]) -> Figures:
-        """In a process of its own, so that training goes on meanwhile; in this one where that is not possible."""
-        if self._process is not None:
-            message = {"environment": environment, "episodes": self.episodes, "seeds": seeds, **networks.arrays}
+        """In processes of their own, so that training goes on meanwhile; in this one where that is not possible.
+
+        One steps an array of simulations on many cores. Where the simulator is Python, each has some of the runs.
+        """
+        if self._players is not None:
+            message = {"environment": environment, "episodes": self.episodes}
             try:
-                return self._process.ask(message, stop)
+                count = min(self._players.count, len(seeds)) if steps_in_python(environment) else 1
+                parts = np.array_split(np.arange(len(seeds)), count)
+                own = [{"seeds": np.array(seeds)[part], **networks.of(part).arrays} for part in parts]
+                answers = [self._players.submit(message | each, stop) for each in own]
+                found = [answer.result() for answer in answers]
+                return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
             except (RewindError, OSError) as error:
                 say(f"rewind: evaluating in this process: {error}")
-                self._process = None
+                self._players = None
         return self._play(environment, networks, seeds, stop)
 
     def _play(self, environment: str, act: Act, seeds: list[int], stop: Callable[[], bool]) -> Figures:

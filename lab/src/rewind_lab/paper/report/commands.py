@@ -154,9 +154,9 @@ class PaperChoice:
         if setting is None:
             chosen, because = by_rule(results)
             told = "; ".join(f"{way} on {kind} rewards" for kind, way in chosen.items())
-            print(f"{candidates(results)}\n\nNo setting is chosen yet. The rule would choose {told}. {because}")
+            print(f"{candidates(results)}\n\nNo setting is chosen yet. The rule would choose {told}, {because}.")
         else:
-            print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting}. {setting.because}")
+            print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting}, {setting.because}.")
         outcome = outcome_of(results)
         if setting is not None and write_recommended(setting, outcome):
             print(f"wrote {recommended.RECOMMENDED}, which `rewind train --recommended` and `auto` read; commit it too")

@@ -163,8 +163,9 @@ def by_rule(results: PaperResults) -> tuple[dict[str, KindSetting], str]:
         best = max(gaining, key=lambda way: _low(gaining[way]), default="baseline")
         chosen[kind] = way_of(best)
         gain = f"{told(gaining[best].pooled.estimate, '+.1f')} points" if gaining else "no gain is clear"
-        reasons.append(f"{kind}: {gain} on {len(every)} sets, {len(complete)} of {len(ways)} settings in question")
-    return chosen, f"By the rule of evidence.toml. {'; '.join(reasons)}."
+        asked = f"{len(complete)} of {len(ways)} settings ran on all of them and are nowhere too far below"
+        reasons.append(f"{gain} over uniform sampling on {len(every)} data sets with {kind} rewards ({asked})")
+    return chosen, f"by the rule of evidence.toml: {'; '.join(reasons)}"
 
 
 def _low(found: KindResult) -> float:
