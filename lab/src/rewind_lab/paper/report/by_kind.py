@@ -9,14 +9,15 @@ from rewind.data.ogbench import suite_of
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block
 from rewind.report.methods import ALGORITHMS, Method
-from rewind.report.runs import Protocol, standard_protocol
+from rewind.report.runs import FinishedRun, Protocol, standard_protocol
 from rewind.statistics import LEVEL, Estimate, holm
 from rewind_lab.paper.definitions import PRIORITIES, own_settings
+from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report.claims import Finding
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
 from rewind_lab.paper.report.controls import progress
-from rewind_lab.paper.report.results import PaperResults
+from rewind_lab.paper.report.results import PaperResults, source
 
 KINDS = SUITES | {"ogbench": "OGBench"}
 REWARDS = {"mujoco": "dense", "antmaze": "sparse", "adroit": "sparse", "ogbench": "sparse"}
@@ -61,14 +62,37 @@ class Gain:
 
 def gains_by_kind(results: PaperResults, methods: Mapping[str, Method] = METHODS) -> list[Gain]:
     """By agent, kind and method, whether there are runs or not."""
-    return [_gain(results, agent, kind, method, methods[method]) for agent in AGENTS for kind in KINDS
+    spread = staggered(results)
+    return [_gain(spread, agent, kind, method, methods[method]) for agent in AGENTS for kind in KINDS
             for method in methods]  # fmt: skip
+
+
+def staggered(results: PaperResults) -> PaperResults:
+    """On trajectories of one length runs with staggered starts, as everybody is told to, instead of those in step.
+
+    Where a method has none, those in step stay. On OGBench all sweeps are staggered anyway (`as_run`).
+    """
+    one_length = [run for run in results.every.values() if run.dataset in ONE_LENGTH and source(run.dataset)]
+    spread = {id(run): _in_step(run) for run in one_length if run.protocol.stagger}
+    instead = {_what(run) for run in spread.values()}
+    dropped = {id(run) for run in one_length if id(run) not in spread and _what(run) in instead}
+    kept = [spread.get(id(run), run) for run in results.every.values() if id(run) not in dropped]
+    return PaperResults(kept, results.data)
+
+
+def _in_step(run: FinishedRun) -> FinishedRun:
+    return replace(run, protocol=run.protocol._replace(stagger=False))
+
+
+def _what(run: FinishedRun) -> tuple[str, str, Method, Protocol]:
+    return run.dataset, run.algorithm, run.method, run.protocol
 
 
 def gains_with_norm(results: PaperResults, methods: Mapping[str, Method]) -> list[Gain]:
     """Likewise on the paper's sets with layer norm, over uniform sampling with it."""
     protocol = results.protocol._replace(settings=json.dumps({"layer_norm": True}))
-    runs = [replace(run, protocol=results.protocol) for run in results.others if run.protocol == protocol]
+    others = staggered(results).others
+    runs = [replace(run, protocol=results.protocol) for run in others if run.protocol == protocol]
     gains = gains_by_kind(PaperResults(runs, results.data), methods) if runs else []
     return [replace(gain, method=f"{gain.method}{WITH_NORM}") for gain in gains]
 
@@ -105,10 +129,7 @@ def as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> M
 def evidence(results: PaperResults, findings: Sequence[Finding]) -> list[Block]:
     """A caption of the figure, what was measured, how the claims stand, and what to do."""
     known = _known(results)
-    clear = _clear(known)
-    above = [gain.method for gain in _in_order(clear) if _value(gain) > 0]
-    better = [method for method in above if method.removesuffix(WITH_NORM) in RANKED]
-    return [f"*{_caption(results)}*", *_measured(known, clear), _claims(findings), _advice(better[:1])]
+    return [f"*{_caption(results)}*", *_measured(known, _clear(known)), _claims(findings), _advice()]
 
 
 def clear_words(results: PaperResults) -> list[Block]:
@@ -190,20 +211,18 @@ def _claims(findings: Sequence[Finding]) -> str:
     return f"Of the paper's {total} claims about scores, {told}."
 
 
-def _advice(better: Sequence[str] = ()) -> str:
-    """As the library recommends; until that has passed its test, to compare.
-
-    better: of the priorities, those to compare too
-    """
-    if caution():
-        samplers = " ".join(["baseline", "tr", *(RANKED[label.removesuffix(WITH_NORM)].sampler for label in better)])
-        norm = " --layer-norm" if any(label.endswith(WITH_NORM) for label in better) else ""
-        return (
-            f"**What to do:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75{norm}` "
-            "(`baseline`: uniform sampling). `--recommended` is provisional."
-        )
+def _advice() -> str:
+    """As the library recommends; until that has passed its test, to compare."""
     sparse, dense = (_words(recommended()[kind]) for kind in ("sparse", "dense"))
     setting = sparse if sparse == dense else f"{sparse} on sparse rewards, {dense} on dense ones"
+    if why := caution():
+        row = recommended()["sparse"]
+        samplers = " ".join(dict.fromkeys(["baseline", "tr", str(row["sampler"])]))
+        norm = " --layer-norm" if row["layer_norm"] is True else ""
+        return (
+            f"**What to do:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75{norm}` "
+            f"(`baseline`: uniform sampling). `--recommended` sets {setting}.{why}"
+        )
     return (
         f"**What to do:** start with `rewind train --recommended`. It sets {setting}, and has passed its test on data "
         "sets that it was not chosen on."
