@@ -113,7 +113,7 @@ reproduction: $(STAMP)  ## the pages of the docs that are written from lab/resul
 	$(BIN)/rewind bench ranking --sets rewind/cartpole-mixed-v0 --into docs/offline_evaluation.md
 	$(BIN)/rewind paper cloned && $(BIN)/rewind data cards --pages-only
 	$(BIN)/rewind paper beside
-	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --ogbench ogbench iql_temperature rebrac_cube --out docs/scores_v1.md \
+	$(BIN)/rewind paper beside --results lab/results/evidence --table uniform --ogbench ogbench c_cube iql_temperature rebrac_cube --out docs/scores_v1.md \
 	  --definitions lab/src/rewind_lab/paper/evidence.toml
 
 wheel: $(STAMP)  ## both distributions, in dist/, checked

@@ -121,9 +121,10 @@ def test_the_first_words_follow_from_the_numbers():
 @pytest.mark.parametrize(
     ("sparse", "dense", "why", "told"),
     [
-        ("tr", "baseline", " Provisional: no test yet.", "compare on your own data: `rewind train --samplers baseline tr --betas 1 "
-         "0.75` (`baseline`: uniform sampling). `--recommended` sets TR with a weighted target (beta 0.75) and bounded "
-         "targets on sparse rewards, uniform sampling with bounded targets on dense ones. Provisional: no test yet."),
+        ("tr", "baseline", " Provisional: no test yet.", "compare on your own data: `rewind train --samplers baseline "
+         "tr --betas 1 0.75` (`baseline`: uniform sampling). `--recommended` sets TR with a weighted target (beta "
+         "0.75) and bounded targets on sparse rewards, uniform sampling with bounded targets on dense ones: "
+         "provisional."),
         ("tr", "baseline", "", "It sets TR with a weighted target (beta 0.75) and bounded targets on sparse rewards, "
          "uniform sampling with bounded targets on dense ones, and has passed its test"),
         ("avg_reward", "avg_reward", "", "`rewind train --recommended`. It sets TR by avg_reward with a weighted "

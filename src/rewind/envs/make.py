@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import traceback
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from typing import TYPE_CHECKING, Any
 
 from rewind.data.catalogue import Entry, catalogue, known_entry
@@ -127,7 +129,8 @@ def _any(asked: str, name: str, num_envs: int, options: dict[str, Any]) -> Vecto
     gymnasium = require("gymnasium", "envs")
     if name.startswith(ROBOTICS):
         require("mujoco", "robotics")
-        gymnasium.register_envs(require("gymnasium_robotics", "robotics"))
+        with redirect_stderr(io.StringIO()):  # its import tells everybody what docs/environments.md says of Adroit
+            gymnasium.register_envs(require("gymnasium_robotics", "robotics"))
     if ":" not in name and name not in gymnasium.registry and name in ENVIRONMENTS:
         gymnasium.register(name, entry_point=ENVIRONMENTS[name])
     if ":" not in name and name not in gymnasium.registry:

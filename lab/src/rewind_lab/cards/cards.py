@@ -141,7 +141,8 @@ def _cloned(recipe: Recipe, facts: CardFacts) -> list[str]:
     if not known:
         return []
     whose = "OGBench's, as published" if recipe.policies == (ORACLE,) else "D4RL's"
-    return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", whose), *known])]
+    empty = "Empty: not run yet, or nothing is published that we know of."
+    return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", whose), *known]), empty]
 
 
 def _endings(recipe: Recipe, facts: CardFacts, tried: list[dict[str, Any]], wanted: int) -> str:
@@ -177,9 +178,11 @@ def _warning(recipe: Recipe, theirs: Published | None) -> str:
         by, like = "a policy it was given", "same recipe, other data"
     elif "-demos-" in recipe.name:
         like = "as many demonstrations, by a noisy policy instead of people"
+    paid = theirs.name.startswith(("door", "hammer", "relocate"))
+    rewards = " Its rewards differ a little from D4RL's ([Adroit](../environments.md))." if paid else ""
     return (
         f"**Rebuilt by Rewind from {by}. This is not D4RL's `{theirs.name}`**: same environment, {like}. "
-        "Never report results on one as results on the other."
+        f"Never report results on one as results on the other.{rewards}"
     )
 
 

@@ -215,13 +215,13 @@ def _advice() -> str:
     """As the library recommends; until that has passed its test, to compare."""
     sparse, dense = (_words(recommended()[kind]) for kind in ("sparse", "dense"))
     setting = sparse if sparse == dense else f"{sparse} on sparse rewards, {dense} on dense ones"
-    if why := caution():
+    if caution():
         row = recommended()["sparse"]
         samplers = " ".join(dict.fromkeys(["baseline", "tr", str(row["sampler"])]))
         norm = " --layer-norm" if row["layer_norm"] is True else ""
         return (
             f"**What to do:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75{norm}` "
-            f"(`baseline`: uniform sampling). `--recommended` sets {setting}.{why}"
+            f"(`baseline`: uniform sampling). `--recommended` sets {setting}: provisional."
         )
     return (
         f"**What to do:** start with `rewind train --recommended`. It sets {setting}, and has passed its test on data "
