@@ -8,8 +8,7 @@
 #   lab/tools/gpu_lease.sh pause STAGE...           towards the end: stages that cannot finish leave the GPU to the others; no more begin
 #   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
-# STAGES is a file (lab/tools/stages: the next ones; stages_chosen once a setting is chosen, in a second REWIND_SCRATCH if the
-# lease goes on; stages_later, stages_adroit).
+# STAGES is a file (lab/tools/stages: the next ones; stages_later: all others, in their order).
 # Its first line names the data sets to be built, in this order (of an OGBench set without a task, its card's figures too).
 # Each other line is a stage: the options of one `rewind paper run` that trains one group (--groups 1) of a million steps, or
 # another command of `rewind` (bench ...). Only fused networks share the GPU well; others starve beside them.
@@ -185,7 +184,7 @@ case ${1:-} in
   pause) pause "${@:2}" ;;
   take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
   *)
-    sed -n '2,27s/^# \{0,1\}//p' "$0"
+    sed -n '2,26s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

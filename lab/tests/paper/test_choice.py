@@ -97,6 +97,8 @@ def test_where_the_choice_is_uniform_sampling_there_is_nothing_to_test(chosen):
     chosen.write_text(choice_text(replace(CHOSEN, dense=KindSetting("baseline"))))
     outcome = outcome_of(scored(lambda spec: 3))
     assert [kind.kind for kind in outcome] == ["sparse"] and "On dense sets it is uniform" in outcome_text(outcome)
+    wanted = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
+    assert not any(spec.suite == "mujoco" for spec in wanted)
     assert "passes" in outcome_text(outcome)
 
 
@@ -123,7 +125,9 @@ def test_the_page_says_first_whether_the_setting_passed_and_the_advice_says_so_t
     assert numbers.lines[-1].head == "dense, 4 sets" and numbers.lines[-1].cells[0].text.startswith("−3.0")
     assert "FAILED" in sentences([], lost)[-1] and "passed" in sentences([], won)[-1]
     few = scored(lambda spec: 0, keep=lambda spec: spec.sampler == "baseline")
-    assert "not run yet" in sentences([], few)[-1] and recommendation(few)[0].startswith("Not run yet")
+    told, reason, _ = recommendation(few)
+    assert "not run yet" in sentences([], few)[-1] and reason.startswith("Not run yet")
+    assert told.startswith("Chosen on 2026-12-01: tr, beta 0.75, bounded on sparse rewards")
 
 
 def test_the_test_gives_sparse_sets_24_seeds_and_dense_ones_12(chosen):

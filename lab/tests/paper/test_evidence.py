@@ -9,7 +9,7 @@ from rewind.agents.settings import paper_settings
 from rewind.rebuilt.point import wander
 from rewind.run_spec import PRECISION
 from rewind_lab.paper import halves
-from rewind_lab.paper.choice import KindSetting, Setting, choice_text, way_of
+from rewind_lab.paper.choice import KindSetting, Setting, choice_text
 from rewind_lab.paper.costs import CostEstimate, pack
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.results import Index, read_index
@@ -153,11 +153,8 @@ def can_be_fused(spec):
     return PRECISION not in dict(spec.settings)
 
 
-@pytest.mark.parametrize("name", ["stages", "stages_chosen", "stages_later", "stages_adroit"])
-def test_every_stage_is_one_group_on_data_that_is_built_and_no_lease_trains_a_run_twice(name, tmp_path, monkeypatch):
-    if name == "stages_chosen" and not halves.CHOICE.is_file():
-        (tmp_path / "choice.toml").write_text(choice_text(replace(CHOSEN, sparse=way_of("avg_reward, layer_norm"))))
-        monkeypatch.setattr(halves, "CHOICE", tmp_path / "choice.toml")
+@pytest.mark.parametrize("name", ["stages", "stages_later"])
+def test_every_stage_is_one_group_on_data_that_is_built_and_no_lease_trains_a_run_twice(name):
     data, *lines = (EVIDENCE.parents[3] / "tools" / name).read_text().splitlines()
     index, passed, last = read_index(EVIDENCE.parents[3] / "results" / "evidence"), 0.0, {}
     for line in (each for each in lines if each.startswith("--")):  # others are not trainings

@@ -32,6 +32,7 @@ class Part:
     """A matrix: all combinations of its lists. See definitions.toml.
 
     own: with the agent's own numbers for data of the suite (defaults.own), where it has some
+    beside: a kind of rewards; not wanted where uniform sampling is chosen for it, which has nothing to be compared with
     """
 
     datasets: tuple[str, ...]
@@ -45,6 +46,7 @@ class Part:
     blocks: tuple[int | None, ...] = (None,)
     seeds: int | None = None
     own: bool = False
+    beside: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,8 +162,10 @@ class Definitions:
         return [*included, *table.parts]
 
     def _expand(self, part: Part, choice: RunChoice) -> Iterator[RunSpec]:
+        setting = read_choice()
+        if part.beside and setting is not None and setting.way(part.beside).uniform:
+            return
         if part.samplers[0] in CHOSEN:
-            setting = read_choice()
             if setting is None:
                 return
             way = setting.way(CHOSEN[part.samplers[0]])

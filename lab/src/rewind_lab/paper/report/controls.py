@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, short
+from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.beyond import compared_table
@@ -113,9 +114,10 @@ def _lower(title: str) -> str:
 
 def recommendation(results: PaperResults) -> list[Block]:
     """What the test of the chosen setting says, or why it has not run; then its numbers."""
-    outcome = outcome_of(results)
+    outcome, setting = outcome_of(results), read_choice()
     if isinstance(outcome, str):
-        return list(outcome_text(outcome).split("\n"))
+        chosen = [] if setting is None else [f"Chosen on {setting.date}: {setting}, {setting.because}."]
+        return [*chosen, *outcome_text(outcome).split("\n")]
     rows = outcome_rows(outcome)
     lines = [Line(short(name), [Cell(points(one.estimate))], total=pooled) for name, one, pooled in rows]
     table = Table("The recommended setting over uniform sampling, in points", ["Data set", "Difference"], lines)
