@@ -78,6 +78,22 @@ def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(foun
     assert "not enough data yet" in told[0] and "first edition" not in told[0]
 
 
+def test_a_claim_is_told_with_staggered_starts_too_where_trajectories_have_one_length():
+    """In step TR loses 50 points on experts; with staggered starts it gains 6, as everywhere."""
+
+    def scored(spec):
+        in_step = spec.dataset in halves.ONE_LENGTH and not spec.stagger
+        return (spec.sampler != "baseline") * (-50.0 if in_step else 6.0)
+
+    tables = ("a_mazes", "f_adroit", "candidates_one_length")
+    made = rows(scored, tables=tables, definitions=EVIDENCE, noise=0.01, algorithms=["td3_bc"])
+    results = PaperResults(runs_of([row for row in made if row["dataset"] not in halves.held_back_half()]))
+    told = sentences(judge(results, None), results)[0]
+    assert "does not hold, −" in told and "With staggered starts where trajectories have one length: +6.0" in told
+    mazes = PaperResults(runs_of([row for row in made if "antmaze" in row["dataset"]]))
+    assert "staggered" not in sentences(judge(mazes, None), mazes)[0]
+
+
 def test_the_page_begins_with_the_figure_and_counts_the_first_edition_apart(found):
     evidence, first = found
     page = build(evidence, (), first)

@@ -213,8 +213,7 @@ def _claims(findings: Sequence[Finding]) -> str:
 
 def _advice() -> str:
     """As the library recommends; until that has passed its test, to compare."""
-    sparse, dense = (_words(recommended()[kind]) for kind in ("sparse", "dense"))
-    setting = sparse if sparse == dense else f"{sparse} on sparse rewards, {dense} on dense ones"
+    setting = recommended_words()
     if caution():
         row = recommended()["sparse"]
         samplers = " ".join(dict.fromkeys(["baseline", "tr", str(row["sampler"])]))
@@ -227,6 +226,12 @@ def _advice() -> str:
         f"**What to do:** start with `rewind train --recommended`. It sets {setting}, and has passed its test on data "
         "sets that it was not chosen on."
     )
+
+
+def recommended_words() -> str:
+    """What `rewind train --recommended` sets."""
+    sparse, dense = (_words(recommended()[kind]) for kind in ("sparse", "dense"))
+    return sparse if sparse == dense else f"{sparse} on sparse rewards, {dense} on dense ones"
 
 
 def _words(row: dict[str, object]) -> str:

@@ -10,7 +10,7 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
-from rewind_lab.paper.report.by_kind import as_run, clear_words
+from rewind_lab.paper.report.by_kind import as_run, clear_words, recommended_words, staggered
 from rewind_lab.paper.report.claims import Finding, cost_words
 from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, reach, signed
 from rewind_lab.paper.report.recommendation import outcome_of, passed
@@ -90,7 +90,7 @@ def sentences(findings: Sequence[Finding], results: PaperResults) -> list[Block]
     for name in MAIN:
         found = next((finding for finding in findings if finding.claim.name == name), None)
         if found is not None:
-            told.append(_sentence(found) if found.contrast is not None else _cost_sentence(found))
+            told.append(_cost_sentence(found) if found.contrast is None else _sentence(found) + _spread(found, results))
     return [*told, f"What to start with: {_advice(results)}."]
 
 
@@ -101,7 +101,7 @@ def _advice(results: PaperResults) -> str:
         return "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
     outcome = outcome_of(results)
     tested = outcome if isinstance(outcome, str) else "passed" if passed(outcome) else "FAILED"
-    return f"{setting} (its test on data sets that it was not chosen on: {tested})"
+    return f"`rewind train --recommended`, {recommended_words()} (its test on other data sets: {tested})"
 
 
 def _sentence(finding: Finding) -> str:
@@ -122,6 +122,18 @@ def _sentence(finding: Finding) -> str:
     compared = "both methods" if methods == 2 else f"all {methods} methods"
     lack = f"{sets} of {len(contrast.wanted)} data sets have runs of {compared}{limits}"
     return f"{head}: not enough data yet ({lack}).{theirs}"
+
+
+def _spread(finding: Finding, results: PaperResults) -> str:
+    """What staggered starts change, where trajectories have one length and such runs are there."""
+    contrast = finding.contrast
+    assert contrast is not None
+    again = finding.claim.question(finding.algorithm).ask(staggered(results))
+    if contrast.ours is None or again.ours is None or again.ours == contrast.ours:
+        return ""
+    limits = f" ({len(again.limits)} more are at floor or ceiling)" if again.limits else ""
+    where = f"{len(again.used)} data sets{limits}"
+    return f" With staggered starts where trajectories have one length: {points(again.ours)} on {where}."
 
 
 def _cost_sentence(finding: Finding) -> str:
