@@ -5,6 +5,7 @@ import pytest
 
 from rewind.report.runs import runs_of
 from rewind.statistics import Estimate, Measured
+from rewind_lab.paper.definitions import EVIDENCE
 from rewind_lab.paper.published import Printed
 from rewind_lab.paper.report.claims import claims_blocks, judge, load_claims
 from rewind_lab.paper.report.comparisons import (
@@ -81,6 +82,18 @@ def test_iql_is_judged_where_it_has_runs():
     found = results(tables=("iql",), datasets=["antmaze"])
     assert verdicts(found)["quality_sparse", "iql"] == "holds"
     assert verdicts(found)["quality_sparse", "td3_bc"] == "open"
+
+
+def test_claims_that_the_evidence_wants_no_runs_for_are_not_tested_and_the_others_can_all_be_judged():
+    made = rows(tables=("a_mazes",), definitions=EVIDENCE, seeds=[0, 1])
+    states = {(one.claim.name, one.algorithm): one.state for one in judge(PaperResults(runs_of(made)), CHEAP)}
+    assert states["tr_sparse", "td3_bc"] == states["sarsa_mazes", "td3_bc"] == "open"
+    assert states["higher_hurts", "td3_bc"] == states["average_return", "td3_bc"] == "unplanned"
+    assert states["cost_tr", "td3_bc"] == "holds"
+    tables = ("a_mazes", "a_sarsa", "d_mujoco", "d_sarsa", "f_adroit", "candidates")
+    plan = rows(tables=tables, definitions=EVIDENCE, algorithms=["td3_bc"], keep=lambda spec: not spec.settings)
+    found = [one for one in judge(PaperResults(runs_of(plan)), None) if one.contrast and one.algorithm == "td3_bc"]
+    assert [one.state for one in found].count("holds") == 11 and {one.state for one in found} == {"holds", "unplanned"}
 
 
 def test_the_number_of_a_claim_is_the_effect_that_was_put_in():

@@ -200,9 +200,9 @@ def _named(gains: Sequence[Gain]) -> str:
 
 
 def _claims(findings: Sequence[Finding]) -> str:
-    counts = Counter(finding.verdict for finding in findings if finding.contrast is not None)
+    counts = Counter(finding.state for finding in findings if finding.contrast is not None)
     words = {"holds": "holds|hold", "fails": "does not hold|do not hold", "undecided": "is undecided|are undecided",
-             "open": "lacks data|lack data"}  # fmt: skip
+             "open": "lacks data|lack data", "unplanned": "is not tested|are not tested"}  # fmt: skip
     total = counts.total()
     told = ", ".join(
         f"{'all' if counts[verdict] == total else counts[verdict]} {word.split('|')[counts[verdict] > 1]}"

@@ -10,8 +10,9 @@ from typing import Any
 
 from rewind.errors import unknown_name
 from rewind.report.document import Block, Cell, Fold, Interval, Line, Table
-from rewind.report.methods import ALGORITHMS, LABELS
+from rewind.report.methods import ALGORITHMS, LABELS, Method
 from rewind.statistics import holm
+from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.report.comparisons import (
     CEILING,
     FLOOR,
@@ -28,7 +29,7 @@ from rewind_lab.paper.report.comparisons import (
     verdict,
 )
 from rewind_lab.paper.report.cost import Cost, paper_overhead
-from rewind_lab.paper.report.results import PaperResults, paper_sets
+from rewind_lab.paper.report.results import PaperResults, method_of, name_here, paper_sets
 
 RULE = (
     "A claim says that one method scores more than another on some data sets. Its number is the difference of "
@@ -78,6 +79,12 @@ class Finding:
     cost: Cost | None = None
     p: float | None = None  # corrected for the other claims
 
+    @property
+    def state(self) -> str:
+        """Its verdict; "unplanned" if it has none, and the evidence wants no runs that could give it one."""
+        unplanned = self.verdict == "open" and self.contrast is not None and not _planned(self.claim, self.algorithm)
+        return "unplanned" if unplanned else self.verdict
+
 
 @cache
 def load_claims() -> tuple[Claim, ...]:
@@ -124,6 +131,23 @@ def judge(results: PaperResults, cost: Cost | None) -> list[Finding]:
     return findings + [Finding(claim, "td3_bc", _judge_cost(claim.cost or "", cost), cost=cost) for claim in costs]
 
 
+def _planned(claim: Claim, algorithm: str) -> bool:
+    """Whether all of its methods are to be run on enough of its data sets."""
+    names = [here for name in claim.datasets if (here := name_here(name, "rewind", newest=True)) is not None]
+    methods = (*claim.ones, *claim.others)
+    there = [name for name in names if all((name, algorithm, method_of(each, name)) in _wanted() for each in methods)]
+    return len(there) >= min(LEAST_SETS, len(names))
+
+
+@cache
+def _wanted() -> frozenset[tuple[str, str, Method | None]]:
+    """Data sets, agents and methods that the evidence wants enough plain runs of."""
+    specs = in_order(load_definitions(EVIDENCE).wanted(RunChoice()))
+    plain = [spec for spec in specs if not (spec.settings or spec.stagger) and spec.reuse == "on_finish"]
+    counts = Counter((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in plain)
+    return frozenset(cell for cell, runs in counts.items() if runs >= LEAST_RUNS)
+
+
 def _judge_cost(row: str, cost: Cost | None) -> str:
     if cost is None or row not in cost.ratios:
         return "open"
@@ -142,10 +166,11 @@ def claims_blocks(findings: Sequence[Finding]) -> list[Block]:
 
 
 def open_claims(findings: Sequence[Finding]) -> list[Block]:
-    """Those without enough data, behind a line."""
-    waiting = [finding for finding in _by_kind(findings)[0] if finding.verdict == "open"]
-    table = [_scores_table("Claims without enough data", waiting)] if waiting else []
-    return [Fold("Claims without enough data yet", table)] if table else []
+    """Those without enough data and those that are not tested, each behind a line."""
+    scores, _ = _by_kind(findings)
+    heads = {"open": "Claims without enough data yet", "unplanned": "Claims that the evidence does not test"}
+    waiting = {head: [each for each in scores if each.state == state] for state, head in heads.items()}
+    return [Fold(head, [_scores_table(head, those)]) for head, those in waiting.items() if those]
 
 
 def verdicts(findings: Sequence[Finding]) -> list[Block]:
@@ -211,7 +236,8 @@ def _cost_cells(finding: Finding) -> list[Cell]:
 
 def counted(findings: Sequence[Finding], what: str) -> str:
     """How many of them hold, and so on."""
-    counts = Counter(finding.verdict for finding in findings)
-    words = {"holds": "hold", "fails": "do not hold", "undecided": "undecided", "open": "without enough data"}
+    counts = Counter(finding.state for finding in findings)
+    words = {"holds": "hold", "fails": "do not hold", "undecided": "undecided", "open": "without enough data yet",
+             "unplanned": "not tested"}  # fmt: skip
     told = ", ".join(f"{word}: {counts[kind]}" for kind, word in words.items() if counts[kind])
     return f"{len(findings)} {what}. {told[0].upper()}{told[1:]}."
