@@ -11,6 +11,7 @@ from rewind.errors import printable
 from rewind.files import FULL
 
 SOON, LATER = 10.0, 60.0  # seconds to the first line of progress, and from one to the next
+ENOUGH = 5.0  # seconds from which a rate means something: two processes may finish their first chunks at once
 
 Item = TypeVar("Item")
 Progress = Callable[[int, int | None], None]  # (bytes so far, bytes in total if known)
@@ -51,11 +52,16 @@ class _Lines:
         if self._since is None:
             self._since = (self.n, now)
         elif self._wanted and now >= self._due and self.n > self._since[0]:
-            self._due = now + LATER
-            rate = (self.n - self._since[0]) / (now - self._since[1])
-            left = (self._total - self.n) / rate / 60
-            done = f"{self.n:,} of {self._total:,} steps"
-            self.write(f"{self._label}: {done}, {rate:,.0f} per second, {left:,.0f} min left")
+            speed = self._speed(self.n - self._since[0], now - self._since[1])
+            self._due = now + (LATER if speed else SOON)
+            self.write(f"{self._label}: {self.n:,} of {self._total:,} steps{speed}")
+
+    def _speed(self, steps: int, seconds: float) -> str:
+        """Rate and remaining time; nothing if they are not known yet."""
+        if seconds < ENOUGH:
+            return ""
+        left = (self._total - self.n) * seconds / steps / 60
+        return f", {steps / seconds:,.0f} per second, {left:,.0f} min left"
 
     def write(self, text: str) -> None:
         say(text, sys.stderr)

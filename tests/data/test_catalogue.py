@@ -17,9 +17,10 @@ from rewind.agents.settings import (
     paper_settings,
     paper_view,
 )
-from rewind.cli.data import DataGet, DataInfo, DataList
+from rewind.cli.data import DataBuild, DataGet, DataInfo, DataList
 from rewind.data.catalogue import catalogue, entry, known_entry, normalised_score
 from rewind.errors import UsageError
+from rewind.rebuilt.quick import QUICK
 from rewind.rebuilt.recipes import later_version, recipes
 
 FACTS = Path(__file__).parents[2].parent / "shared" / "facts" / "d4rl.json"
@@ -258,6 +259,7 @@ def test_list_and_info_print_what_they_write(tmp_path, monkeypatch, capsys):
     DataInfo(task := "rewind/ogbench-cube-single-play-task2-v0", json=tmp_path / "info.json").run()
     figures = json.loads((tmp_path / "info.json").read_text())
     assert (figures["name"], figures["environment"]) == (task, "cube-single-singletask-task2-v0")
+    assert figures["iql"] == paper_row("iql", task) and figures["td3_bc"] is None
     assert not list(tmp_path.glob(".*.tmp"))
 
 
@@ -274,6 +276,27 @@ def test_the_list_says_which_version_to_use_and_why(monkeypatch, tmp_path, capsy
     assert made["rewind/hopper-medium-v1"]["use instead"] is None
     DataList(suite="pointmaze").run()
     assert "-v1" not in capsys.readouterr().out
+
+
+def test_sets_of_discrete_actions_are_listed_and_shown_and_have_no_file(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("REWIND_DATA", str(tmp_path))
+    DataList(suite="discrete").run()
+    listed = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("rewind/")}
+    assert listed == set(QUICK)
+    for name, recipe in QUICK.items():
+        DataInfo(name).run()
+        assert re.search(rf"^environment +{recipe.environment}$", capsys.readouterr().out, re.MULTILINE)
+        for command in (DataBuild, DataGet):
+            with pytest.raises(UsageError, match=f"{name} needs no file: .* rewind data convert {name} FOLDER"):
+                command(name).run()
+
+
+def test_sets_of_discrete_actions_have_the_horizons_of_their_environments():
+    gymnasium = pytest.importorskip("gymnasium")
+    import rewind.envs  # noqa: F401  registers the grid world
+
+    for recipe in QUICK.values():
+        assert recipe.horizon == gymnasium.spec(recipe.environment).max_episode_steps
 
 
 def test_a_rebuilt_set_is_shown_in_words_and_cannot_be_fetched(monkeypatch, tmp_path, capsys):

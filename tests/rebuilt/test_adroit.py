@@ -7,6 +7,7 @@ import pytest
 
 from rewind.data import from_episodes, load
 from rewind.data.catalogue import catalogue
+from rewind.errors import UsageError
 from rewind.rebuilt import build as building
 from rewind.rebuilt.build import build, load_rebuilt, read_built
 from rewind.rebuilt.orders import POLICIES, PartOrder, make_order
@@ -38,6 +39,16 @@ def test_sets_have_the_shape_of_d4rls(task):
     assert demos.size == 25 * demos.horizon == pytest.approx(DEMONSTRATIONS[task], rel=0.002)
     episodes = cloned.size / 2 / demos.horizon + cloned.size / 2 / cloned.horizon
     assert episodes == pytest.approx(catalogue()[f"{task}-cloned-v1"].episodes, rel=0.002)
+
+
+@pytest.mark.parametrize("task", RETURNS)
+def test_only_expert_v0_needs_a_policy_and_its_errors_name_the_set_that_needs_none(task, tmp_path, monkeypatch):
+    monkeypatch.setenv("REWIND_DATA", str(tmp_path))
+    for make in (make_order, load_rebuilt):
+        with pytest.raises(UsageError, match=f"--policy FILE.* rewind/{task}-expert-v1"):
+            make(f"rewind/{task}-expert-v0")
+    for kind in ("expert-v1", "demos-v0", "cloned-v0"):
+        assert make_order(f"rewind/{task}-{kind}").parts
 
 
 def test_a_data_set_that_is_repeated_belongs_to_the_order(monkeypatch):

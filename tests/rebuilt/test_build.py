@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from rewind import DataError, UsageError
+from rewind.cli.data import DataBuild
 from rewind.data import load, save_npz
 from rewind.errors import CacheError
 from rewind.rebuilt import build as building
@@ -156,6 +157,19 @@ def test_an_altered_or_cut_file_is_refused(cache):
     file.write_bytes(file.read_bytes()[:-1000])
     with pytest.raises(DataError, match=r"not a readable \.npz file.*build it again"):
         load(POINT)
+
+
+def test_the_build_of_an_earlier_version_names_the_later_one(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("mujoco")
+    files = write_policies(tmp_path / "policies", "hopper", "hopper-medium", "v1/hopper-medium")
+    monkeypatch.setattr(orders, "POLICIES", files)
+    for version, named in ((0, True), (1, False)):
+        shorten(monkeypatch, name := f"rewind/hopper-medium-v{version}", width=2, horizon=10, size=20)
+        DataBuild(name).run()
+        printed = capsys.readouterr().out
+        assert ("Use rewind/hopper-medium-v1 otherwise" in printed) == named and "fragments" not in printed
+    DataBuild(POINT).run()
+    assert "fragments" in capsys.readouterr().out  # as D4RL counts in mazes
 
 
 def test_two_builders_at_once_make_it_once(cache):

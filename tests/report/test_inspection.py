@@ -10,9 +10,10 @@ from tests.data.logs import ant_log, flat_log
 
 from rewind.cli.inspect import Inspect
 from rewind.data import from_d4rl, save_npz
+from rewind.data.ogbench import BOUNDARIES
 from rewind.errors import UsageError
 from rewind.memory import PRIORITIES
-from rewind.report.inspection import inspect, text
+from rewind.report.inspection import ended_by_terminal, inspect, text
 
 QUALITY = tuple(name for name, priority in PRIORITIES.items() if not priority.dynamic)
 
@@ -32,6 +33,15 @@ def test_the_figures_are_those_of_the_data():
     assert set(found.metrics) == set(QUALITY) and found.metrics["return"].different == 3
     assert found.notes["boundaries"] == "flags"
     assert found.paper["priority"] == "lower_uqm_unc" and found.auto["priority"] == "uniform"
+
+
+def test_trajectories_in_ogbenchs_form_are_cut_even_where_the_last_row_is_a_terminal():
+    flat = flat_log([3, 3], [True, False])
+    data = from_d4rl(flat)
+    assert ended_by_terminal(data).tolist() == [True, False] and "1 by a terminal" in text(inspect(data))
+    cut = replace(data, notes={"boundaries": BOUNDARIES})
+    assert not ended_by_terminal(cut).any()
+    assert "all cut, 1 of them with a terminal in their last row" in text(inspect(cut))
 
 
 def test_sparse_rewards_lead_the_paper_to_quality():

@@ -22,7 +22,8 @@ from rewind.rebuilt.summary import summary
 from rewind.report.figures import new_figure
 from rewind.report.inspection_plot import histogram, short
 from rewind_lab.cards import cards
-from rewind_lab.cards.cards import card, check_cards, contents, write_cards
+from rewind_lab.cards.cards import card, contents, write_cards
+from rewind_lab.cards.check import check_cards
 from rewind_lab.cards.commands import DataCards
 from rewind_lab.cards.likeness import CardFacts, likeness, read_facts
 from rewind_lab.cards.published import published
@@ -141,9 +142,19 @@ def test_a_set_whose_episodes_stop_at_their_goal_shows_its_walkers_itself():
     assert found["episodes that reach their own goal"] == "OUTSIDE" and found["rows on the back"] == "within"
 
 
+def test_figures_of_fewer_rows_than_the_recipe_has_pass_no_limit():
+    few = dict.fromkeys(verdicts(UMAZE), "TOO FEW ROWS")
+    facts = {"cards": {UMAZE: ended(10_154)}, "measured": {UMAZE: {"walker": WALKER, "endings": tried(9_000)}}}
+    assert set(verdicts(UMAZE, **facts).values()) == {"within"}
+    assert verdicts(UMAZE, **facts | {"cards": {UMAZE: ended(10_154) | {"transitions": 1_000}}}) == few
+    walker = {UMAZE: {"walker": WALKER | {"rows": 42_713}, "endings": tried(9_000)}}
+    assert verdicts(UMAZE, **facts | {"measured": walker}) == few
+
+
 def test_a_replay_is_within_4_points_of_the_mean_and_its_best_episode_within_10_of_the_medium_sets():
     def scored(mean, best):
-        return {"behaviour_score": mean, "trajectories": 9, "spreads": {"normalised score": {"largest": best}}}
+        spreads = {"normalised score": {"largest": best}}
+        return {"behaviour_score": mean, "trajectories": 9, "transitions": 1_000_000, "spreads": spreads}
 
     medium = "rewind/hopper-medium-v1"
     for mean, best, expected in (
@@ -163,8 +174,8 @@ def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(sm
     write_policies(small.parent / "policies", "ant", "v1/ant-fast", "v1/ant-slow")
     with pytest.raises(UsageError, match="pointmaze-umaze-v0 is held to no limits"):
         check_cards([POINT], small)
-    assert check_cards([UMAZE], small) == 4  # nothing is built or measured
-    assert check_cards(["rewind/pen-expert-v1"], small) == 1  # no limits, but no data set either
+    assert len(check_cards([UMAZE], small).failed) == 4  # nothing is built or measured
+    assert check_cards(["rewind/pen-expert-v1"], small).failed == ["pen-expert-v1, no data set"]  # and no limits
     assert "not built here" in capsys.readouterr().out
     small.mkdir()
     measured = {"walker": WALKER, "goal": [0.5, 8.5], "endings": tried(9, 8, 7, 6, 9)}
@@ -173,19 +184,60 @@ def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(sm
     (small / "cloned.json").write_text(json.dumps(cloned))
     _, page = write_cards([UMAZE], small)
     fragments = summary(load(UMAZE))["fragments"]
-    assert check_cards([UMAZE], small) == 0  # no ending gives as many fragments: unmatched, which is no failure
+    assert "fragments" not in summary(load(HOPPER))
+    checked = check_cards([UMAZE], small)  # no ending gives as many fragments: unmatched, which is no failure
+    assert (checked.failed, checked.unmatched) == ([], ["antmaze-umaze-v1, fragments"])
     printed = capsys.readouterr().out
     assert "unmatched" in printed and "1,000,000 rows of episodes that stop" in printed and "(built here)" in printed
     assert f"| fragments | {fragments} | 10,154 | a factor of 2 | unmatched |" in page.read_text()
     assert "An episode ends 8 steps after it reached its own goal." in page.read_text()
     assert "| 2 steps | 8 | 1 | 2 | 3 |" in page.read_text()
+    DataCards((UMAZE,), small, check=True).run()
+    assert "limit; 1 unmatched: antmaze-umaze-v1, fragments\n" in capsys.readouterr().out
     assert "| BC | 51.2 | 4 | 54.6 |" in page.read_text() and "| 10% BC |  |  | 62.8 |" in page.read_text()
     (small / "likeness.json").write_text(json.dumps({"sets": {UMAZE: measured | {"walker": WALKER | {"back": 0.1}}}}))
-    assert check_cards([UMAZE], small) == 1
-    with pytest.raises(DataError, match="1 figures of -v1 data sets are outside"):
+    assert check_cards([UMAZE], small).failed == ["antmaze-umaze-v1, rows on the back"]
+    with pytest.raises(DataError, match=r"1 figure of -v1 data sets outside .*: antmaze-umaze-v1, rows on the back"):
         DataCards((UMAZE,), small, check=True).run()
     DataCards((UMAZE,), small, pages_only=True).run()
     assert "| rows on the back | 10.0% | 19.0% | a third | OUTSIDE |" in page.read_text()
+
+
+FOLDER = Path(__file__).parents[3] / "docs" / "data_cards"
+
+
+def shipped_card(name):
+    return card(find_recipe(name), read_facts(FOLDER), FOLDER)
+
+
+def test_a_card_says_why_its_episodes_end_where_they_do():
+    assert "(10,530 in this set against 1,154), so the nearest was taken" in shipped_card(
+        "rewind/antmaze-umaze-diverse-v1"
+    )
+    umaze = shipped_card(UMAZE)
+    assert "within a factor of 1.7, otherwise" in umaze and 'The nearest ending, "8 steps", gives 10,241' in umaze
+    assert "No ending comes near" not in umaze and "| 1 step |" in umaze
+
+
+def test_a_card_sends_the_reader_of_an_earlier_version_to_the_later_one():
+    for name in recipes():
+        page = shipped_card(name)
+        later = name.replace("-v0", "-v1")
+        assert (f"**Use [{later}]" in page) == (later != name and later in recipes())
+
+
+def test_a_card_without_limits_says_so_and_is_not_checked():
+    for name in ("rewind/hopper-medium-expert-v1", "rewind/pen-expert-v1"):
+        assert "No figure of this set has a limit." in shipped_card(name) and "--check" not in shipped_card(name)
+    assert "No figure" not in shipped_card("rewind/hopper-medium-v1")
+
+
+def test_scores_of_episodes_that_are_longer_than_an_evaluation_are_marked():
+    index = contents(read_facts(FOLDER))
+    for name in ("rewind/pen-demos-v0", "rewind/pen-cloned-v0"):
+        assert "episodes have 200 steps. The score's scale is for evaluations of 100 steps" in shipped_card(name)
+    assert "| 242.2 * |" in index and "| 106.0 * |" in index and "| 99.9 |" in index
+    assert "score's scale" not in shipped_card("rewind/pen-expert-v1")
 
 
 def test_published_figures_are_of_catalogued_sets_and_a_joined_mean_lies_between_its_parts():
@@ -236,9 +288,8 @@ def test_medians_in_pictures_have_the_digits_that_make_sense():
 
 
 def test_the_pages_in_the_documentation_are_those_of_their_figures():
-    folder = Path(__file__).parents[3] / "docs" / "data_cards"
-    facts = read_facts(folder)
+    facts = read_facts(FOLDER)
     for name in facts.cards:
-        page = (folder / f"{name.removeprefix('rewind/')}.md").read_text()
-        assert page == card(find_recipe(name), facts, folder)
-    assert (folder / "README.md").read_text() == contents(facts)
+        page = (FOLDER / f"{name.removeprefix('rewind/')}.md").read_text()
+        assert page == card(find_recipe(name), facts, FOLDER)
+    assert (FOLDER / "README.md").read_text() == contents(facts)

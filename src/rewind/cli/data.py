@@ -18,13 +18,14 @@ from rewind.data.originals import cache_folder, get, verify
 from rewind.errors import UsageError, unknown_name
 from rewind.files import write_json
 from rewind.rebuilt.orders import find_built
-from rewind.rebuilt.recipes import Recipe, find_recipe, later_version, recipes
+from rewind.rebuilt.quick import QUICK
+from rewind.rebuilt.recipes import GIVEN, Recipe, find_recipe, later_version, recipes
 from rewind.rebuilt.summary import summary
 from rewind.table import number, table, text
 
 WHICH = """Use the -v1 set where there is one. Its ants fall and miss their goals as often as D4RL's, and its medium
-policies score the same; -v0 sets are easier mazes and weaker robots, kept to repeat earlier results. Adroit's -v1 sets
-are made by policies that come with Rewind, its -v0 sets by one that you give."""
+policies score the same; -v0 sets are easier mazes and weaker robots, kept to repeat earlier results. Adroit's
+-expert-v0 sets need a policy that you give; policies that come with Rewind make all its others."""
 
 
 @dataclass
@@ -35,16 +36,17 @@ class DataList:
     """
 
     suite: str | None = None
-    """Only this suite: mujoco, antmaze, adroit, pointmaze or ogbench."""
+    """Only this suite: mujoco, antmaze, adroit, pointmaze, ogbench or discrete."""
     json: Rare[Path | None] = None
     """Also write the list to this file, with every figure of every set."""
 
     def run(self) -> None:
-        suites = {"pointmaze", "ogbench", *(known.suite for known in catalogue().values())}
+        suites = {"pointmaze", "ogbench", "discrete", *(known.suite for known in catalogue().values())}
         if self.suite is not None and self.suite not in suites:
             raise unknown_name("suite", self.suite, suites)
         published = [known for known in catalogue().values() if self.suite in (None, known.suite)]
-        rebuilt = [recipe for recipe in recipes().values() if self.suite in (None, _suite(recipe))]
+        every = [*recipes().values(), *QUICK.values()]
+        rebuilt = [recipe for recipe in every if self.suite in (None, _suite(recipe))]
         sections = {"published": [_row(known) for known in published], "rebuilt": [_made_row(r) for r in rebuilt]}
         for title, rows in sections.items():
             if rows:
@@ -65,13 +67,16 @@ class DataInfo:
     """
 
     name: Positional[str]
-    """The data set, for example hopper-medium-v2 or rewind/hopper-medium-v0."""
+    """The data set, for example hopper-medium-v2 or rewind/hopper-medium-v1."""
     json: Rare[Path | None] = None
     """Also write it to this file."""
 
     def run(self) -> None:
-        rebuilt = self.name.startswith("rewind/")
-        figures = _made_figures(_of_task(find_recipe(self.name), self.name)) if rebuilt else _figures(entry(self.name))
+        if self.name.startswith("rewind/"):
+            recipe = QUICK.get(self.name) or find_recipe(self.name)
+            figures = _made_figures(_of_task(recipe, self.name))
+        else:
+            figures = _figures(entry(self.name))
         flat = {}
         for key, value in figures.items():
             inner = value if isinstance(value, dict) else {"": value}
@@ -95,6 +100,7 @@ class DataGet:
     """Also write path, size and digest to this file."""
 
     def run(self) -> None:
+        _not_quick(self.name)
         if self.name in recipes():
             raise UsageError(f"{self.name} is not published; build it with: rewind data build {self.name}")
         path = get(self.name, source=self.source, mirror=self.mirror)
@@ -113,7 +119,7 @@ class DataBuild:
     """
 
     name: Positional[str]
-    """The data set, for example rewind/hopper-medium-v0 (rewind data list)."""
+    """The data set, for example rewind/hopper-medium-v1 (rewind data list)."""
     size: int | None = None
     """Number of transitions. Default: as many as D4RL's."""
     seed: int = 0
@@ -132,6 +138,7 @@ class DataBuild:
     def run(self) -> None:
         from rewind.rebuilt.build import build, read_built  # imports the simulators
 
+        _not_quick(self.name)
         begin = time.monotonic()
         path = build(
             self.name, size=self.size, seed=self.seed, policy=self.policy, keep_going=self.keep_going,
@@ -141,6 +148,9 @@ class DataBuild:
         figures = {"name": self.name, "path": str(path), **summary(data), "seconds": time.monotonic() - begin}
         shown = {key: number(value) if isinstance(value, float) else text(value) for key, value in figures.items()}
         _show({key.replace("_", " "): value for key, value in shown.items()}, figures, self.json)
+        later = later_version(self.name)
+        if later is not None and find_recipe(self.name).policies != (GIVEN,):
+            print(f"\nThis set is kept to repeat earlier results. Use {later} otherwise: it is nearer to D4RL's.")
 
 
 @dataclass
@@ -176,6 +186,15 @@ COMMANDS = (DataList, DataInfo, DataGet, DataBuild, DataConvert)
 Data = command("Data", HELP, *COMMANDS)
 
 
+def _not_quick(name: str) -> None:
+    """Raise an error for a data set that has no file."""
+    if name in QUICK:
+        raise UsageError(
+            f"{name} needs no file: it is made in seconds whenever it is loaded, as by rewind train --dataset {name}; "
+            f"to keep it: rewind data convert {name} FOLDER"
+        )
+
+
 def _show(shown: Mapping[str, str], figures: Mapping[str, Any], json: Path | None) -> None:
     width = max(map(len, shown))
     print("\n".join(f"{key:{width}}  {value}" for key, value in shown.items()))
@@ -207,7 +226,7 @@ def _row(known: Entry) -> dict[str, Any]:
 
 
 def _suite(recipe: Recipe) -> str:
-    return suite_of(recipe.name) or "pointmaze"
+    return "discrete" if recipe.name in QUICK else suite_of(recipe.name) or "pointmaze"
 
 
 def _of_task(recipe: Recipe, name: str) -> Recipe:
@@ -218,7 +237,8 @@ def _of_task(recipe: Recipe, name: str) -> Recipe:
 def _made_figures(recipe: Recipe) -> dict[str, Any]:
     known, later = known_entry(recipe.name), later_version(recipe.name)
     own = {**asdict(recipe), "named after": known and known.name, "use instead": later, "here": _built(recipe)}
-    return own if known is None else {**own, **_paper(known.name)}
+    paper = _paper(recipe.name)
+    return {**own, **paper} if any(paper.values()) else own
 
 
 def _made_row(recipe: Recipe) -> dict[str, Any]:
@@ -234,4 +254,4 @@ def _made_row(recipe: Recipe) -> dict[str, Any]:
 
 
 def _built(recipe: Recipe) -> bool:
-    return bool(find_built(recipe.name))
+    return recipe.name not in QUICK and bool(find_built(recipe.name))

@@ -34,6 +34,7 @@ from rewind.errors import DataError, UsageError, reading, require
 from rewind.files import Npz, arrays_digest, as_path, whole_file
 
 REBUILT = "rewind/ogbench-"
+BOUNDARIES = "OGBench's"  # in the notes: trajectories are cut, even where the last row is a terminal
 # cube-single-play-v0, cube-single-play-singletask-v0, cube-single-play-singletask-task2-v0
 NAME = re.compile(
     r"(?P<task>[a-z0-9-]+)-(?P<kind>play|noisy|navigate|stitch|explore)"
@@ -63,7 +64,7 @@ def from_ogbench(data: Mapping[str, Any], name: str | None = None) -> Trajectori
     flags: dict[str, Any] = {name: row_flags(data, [name], rows) for name in columns_of_flags if name in data}
     terminals = ~flags["masks"] if "masks" in flags else np.zeros(rows, bool)
     environment = environment_id(name)
-    notes: dict[str, Any] = {"boundaries": "OGBench's", **({} if environment is None else {"environment": environment})}
+    notes: dict[str, Any] = {"boundaries": BOUNDARIES, **({} if environment is None else {"environment": environment})}
     if unused := unused - {*columns, *flags}:
         notes["not_used"] = sorted(unused)
     if "next_observations" in data:

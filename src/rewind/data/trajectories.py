@@ -35,9 +35,9 @@ class Trajectories:
 
         row                 0    1    2  |  3    4  |  5  ...
         observations        s0   s1   s2 |  s0   s1 |  s0
-        successor           s1   s2   F0 |  s1   F1 |  s1       F: one final observation per trajectory
+        (successor)         s1   s2   F0 |  s1   F1 |  s1       not stored; F: one final observation per trajectory
         terminals           0    0    1  |  0    0  |  0        no future after this row: y = r
-        tails               0    0    1  |  0    1  |  0        the trajectory ends here, by terminal or by time-out
+        (tail)              0    0    1  |  0    1  |  0        not stored: the end, by terminal or by time-out
 
     Some logs continue after a terminal: an ant stays at its goal, with a terminal at every step. If such rows
     belong to one trajectory, `inner_terminals` marks those before its last row; each of them still means y = r.

@@ -30,7 +30,7 @@ from rewind.progress import steps_bar
 from rewind.rebuilt.collect import FIELDS, Episodes, join, to_trajectories, with_goal
 from rewind.rebuilt.oracles import write_oracles
 from rewind.rebuilt.orders import Order, PartOrder, find_built, make_order
-from rewind.rebuilt.recipes import GIVEN, ORACLE, find_recipe, is_rebuilt
+from rewind.rebuilt.recipes import GIVEN, ORACLE, find_recipe, is_rebuilt, later_version
 from rewind.rebuilt.worker import Job, load_chunk
 
 VERSIONS = "versions.json"
@@ -77,7 +77,10 @@ def load_rebuilt(name: str) -> Trajectories:
         return read_built(paths[0])
     if paths:
         raise UsageError(f"{name} was built from several policies; name the file: {', '.join(map(str, paths))}")
-    raise UsageError(f"{name} is made from a policy of yours: rewind data build {name} --policy FILE")
+    raise UsageError(
+        f"{name} is made from a policy of yours: rewind data build {name} --policy FILE; "
+        f"{later_version(name)} needs none"
+    )
 
 
 def read_built(path: Path, name: str | None = None) -> Trajectories:

@@ -11,7 +11,7 @@ from typing import Any
 from rewind.data.originals import cache_folder
 from rewind.errors import DataError, UsageError
 from rewind.rebuilt.policy import load_behaviour
-from rewind.rebuilt.recipes import GIVEN, NO_FILE, VERSION, Recipe, find_recipe, is_rebuilt
+from rewind.rebuilt.recipes import GIVEN, NO_FILE, VERSION, Recipe, find_recipe, is_rebuilt, later_version
 
 POLICIES = Path(__file__).parent / "policies"  # shipped with the package
 
@@ -118,6 +118,12 @@ def _part(name: str, path: Path | None, size: int, seed: int) -> PartOrder:
     return PartOrder(name, path, policy.digest, size, policy.meta)
 
 
+def _or(recipe: Recipe) -> str:
+    """What to build instead of a data set that is made by the user's policy, as the end of an error."""
+    later = later_version(recipe.name)
+    return "" if later is None else f", or build {later}, which needs none"
+
+
 def _files(recipe: Recipe, policy: Path | None) -> Sequence[tuple[str, Path | None]]:
     """Names and files of the policies, in the order in which they play."""
     if policy is not None:
@@ -129,6 +135,7 @@ def _files(recipe: Recipe, policy: Path | None) -> Sequence[tuple[str, Path | No
         if name == GIVEN:
             raise UsageError(
                 f"Rewind ships no policy for {recipe.name}: give one with --policy FILE (docs/rebuilt_data.md)"
+                f"{_or(recipe)}"
             )
         if name in NO_FILE or is_rebuilt(name):
             files.append((name, None))

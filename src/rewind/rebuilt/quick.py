@@ -14,6 +14,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import require
+from rewind.rebuilt.recipes import Recipe
 
 Controller = Callable[[Array], int]
 ENVIRONMENTS = {
@@ -22,6 +23,15 @@ ENVIRONMENTS = {
     "rewind/gridworld-mixed-v0": "rewind/GridWorld-large-v0",
 }
 ROWS = 50_000
+HORIZONS = {
+    "CartPole-v1": 500,
+    "Acrobot-v1": 500,
+    "rewind/GridWorld-large-v0": 100,
+}  # steps, as Gymnasium registers them
+QUICK = {
+    name: Recipe(name, environment, HORIZONS[environment], ROWS, ("controllers",))
+    for name, environment in ENVIRONMENTS.items()
+}
 CART = np.array([0.05, 0.1, 1.0, 0.3])  # position, velocity, angle, angular velocity
 
 

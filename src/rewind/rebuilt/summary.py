@@ -19,7 +19,7 @@ def summary(data: Trajectories) -> dict[str, Any]:
         "transitions": data.rows,
         "episodes": made["episodes"],
         "trajectories": len(data),
-        "fragments": flag_fragments(data),
+        **({"fragments": flag_fragments(data)} if in_maze(data) else {}),
         "mean_length": float(data.lengths.mean()),
         "mean_return": float(data.returns.mean()),
     }
@@ -55,5 +55,8 @@ def scores(data: Trajectories) -> Array | None:
 
 
 def flag_fragments(data: Trajectories) -> int:
-    """The number of trajectories if every terminal ends one, as in published counts."""
+    """The number of trajectories if every terminal ends one, as in D4RL's published counts of mazes.
+
+    Elsewhere it says nothing: a log of OGBench's has terminals wherever its task is solved, and continues.
+    """
     return int(data.terminals.sum() + (~data.terminated).sum())

@@ -12,6 +12,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.catalogue import known_label
 from rewind.data.folder import in_memory
+from rewind.data.ogbench import BOUNDARIES
 from rewind.data.parts import shown
 from rewind.data.trajectories import Trajectories
 from rewind.memory.choice import RULES, caution, choose
@@ -89,6 +90,11 @@ class Inspection:
     def figures(self) -> dict[str, Any]:
         """All figures as plain numbers, for other programs."""
         return asdict(self)
+
+
+def ended_by_terminal(data: Trajectories) -> Array:
+    """(trajectories,) In OGBench's form none is: a trajectory is cut, whether or not its last row solves the task."""
+    return data.terminated & (data.notes.get("boundaries") != BOUNDARIES)
 
 
 def inspect(data: Trajectories) -> Inspection:
@@ -175,6 +181,8 @@ def _facts(report: Inspection) -> list[str]:
         f"{report.timeouts_with_successor:,} cut with the next state known",
         f"{report.timeouts_without:,} cut without it",
     ]
+    if report.notes.get("boundaries") == BOUNDARIES:
+        ends = [f"all cut, {report.terminated:,} of them with a terminal in their last row"]
     facts = {
         "trajectories": f"{report.trajectories:,}",
         "rows": f"{report.rows:,}, of which {report.transitions:,} can be replayed",

@@ -11,7 +11,7 @@ from rewind.data.trajectories import Trajectories
 from rewind.errors import UsageError, require
 from rewind.files import whole_file
 from rewind.report.figures import BLUE, INK, NOTE, ORANGE, PALE, new_figure, styled
-from rewind.report.inspection import Inspection
+from rewind.report.inspection import Inspection, ended_by_terminal
 
 TERMINAL, TIMEOUT = BLUE, ORANGE
 KINDS = (".png", ".svg", ".pdf")
@@ -29,8 +29,9 @@ def _figure(data: Trajectories, report: Inspection) -> Any:
     figure = new_figure(17, 5.2)
     figure.set_layout_engine("constrained")
     lengths, returns, ranks = figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
-    histogram(lengths, data.lengths, data.terminated, "steps", "Lengths")
-    histogram(returns, data.returns, data.terminated, "sum of rewards", "Returns")
+    ended = ended_by_terminal(data)
+    histogram(lengths, data.lengths, ended, "steps", "Lengths")
+    histogram(returns, data.returns, ended, "sum of rewards", "Returns")
     _heat_map(figure, ranks, report)
     counts = f"{report.trajectories:,} trajectories, {report.rows:,} rows"
     title = f"{report.name or 'data'}: {counts}, boundaries: {report.notes.get('boundaries', 'not recorded')}"
@@ -39,7 +40,7 @@ def _figure(data: Trajectories, report: Inspection) -> Any:
 
 
 def histogram(axes: Any, values: Array, terminated: Array, unit: str, title: str) -> None:
-    """Draw the number of trajectories by value, ended by a terminal or cut."""
+    """Draw the number of trajectories by value, ended by a terminal or cut (`ended_by_terminal`)."""
     groups = [
         (values[terminated], f"ended by a terminal ({terminated.sum():,})", TERMINAL),
         (values[~terminated], f"cut ({(~terminated).sum():,})", TIMEOUT),

@@ -16,10 +16,11 @@ ANT_CELL, ANT_REACHED = 4.0, 0.5
 GOAL_SPREAD = 1.5  # side in metres of the square, from the cell's centre, in which AntMaze draws its goal
 
 
-def draw_maze(axes: Any, maze: Maze, cell: float) -> None:
+def draw_maze(axes: Any, maze: Maze, cell: float, start: bool = True) -> None:
     """Draw walls and the start. The axes are in metres with ticks at the cells' centres; y points up.
 
     cell: width in metres, 4 for AntMaze and 1 for PointMaze
+    start: whether episodes start at the origin
     """
     patches = require("matplotlib.patches", "plot")
     left, right, bottom, top = maze.bounds(cell)
@@ -29,8 +30,9 @@ def draw_maze(axes: Any, maze: Maze, cell: float) -> None:
     for x, y in maze.centres(np.argwhere(maze.walls), cell):
         place = (x - cell / 2, y - cell / 2)
         axes.add_patch(patches.Rectangle(place, cell, cell, facecolor=WALL, edgecolor=WALL, linewidth=0.5))
-    axes.plot(0, 0, marker="o", color=BLUE, markersize=8)
-    axes.annotate("start", (0, 0), (0, 7), textcoords="offset points", ha="center", color=BLUE, fontsize=NOTE)
+    if start:
+        axes.plot(0, 0, marker="o", color=BLUE, markersize=8)
+        axes.annotate("start", (0, 0), (0, 7), textcoords="offset points", ha="center", color=BLUE, fontsize=NOTE)
 
 
 def draw_goals(axes: Any, goals: Array, radius: float) -> None:

@@ -79,13 +79,26 @@ class BehaviourShip:
 class BehaviourList:
     """List the policies that ship with Rewind, with their training steps and returns.
 
+    Returns of the -v0 policies are in their files; those of others come from the repository's figures of data sets.
+
     Example: rewind behaviour list
     """
 
-    def run(self) -> None:
-        from rewind_lab.behaviour.shipped import described, shipped
+    cards: Rare[Path] = Path("docs/data_cards/cards.json")
+    """Figures of `rewind data cards`, for the sets that one policy plays alone."""
+    stages: Rare[Path] = Path("lab/results/behaviour/v1_mujoco.json")
+    """Scores of the stages of medium-replay-v1."""
 
-        print(table(described(shipped())))
+    def run(self) -> None:
+        from rewind_lab.behaviour.shipped import described, measured_returns, shipped
+
+        cards, stages = (read_json(path) if path.is_file() else {} for path in (self.cards, self.stages))
+        print(table(described(shipped(), measured_returns(cards, stages))))
+        print(
+            "\nReturns are of 100 episodes, or of the data set in the last column. Without a figure: an ant, whose "
+            "episodes\nreach goals (rewind data cards --check); Adroit's clones, which play half of a set; or "
+            f"{self.cards} or\n{self.stages} is not here."
+        )
 
 
 @dataclass(frozen=True)
@@ -109,13 +122,15 @@ class BehaviourCurves:
 
 @dataclass(frozen=True)
 class BehaviourWalker:
-    """Measure how often the shipped ant reaches its own goal in each maze, with the recipe's noise.
+    """Measure how often the ant of the -v0 sets, or another walker, reaches its own goal in each maze.
+
+    The mazes, goals and noise are those of the -v0 sets. `rewind behaviour likeness` measures the ants of -v1.
 
     Example: rewind behaviour walker --episodes 200
     """
 
     policy: Path | None = None
-    """A walker's .npz file. Default: the shipped one."""
+    """A walker's .npz file. Default: the ant of the -v0 sets."""
     episodes: int = 200
     """Episodes in each maze."""
     seed: int = 0
@@ -177,15 +192,12 @@ class BehaviourEndings:
     """Figures of `rewind behaviour likeness`, with the fragments that each ending gives."""
 
     def run(self) -> None:
-        from rewind_lab.behaviour.endings import AT_ONCE, chosen_endings
+        from rewind_lab.cards.endings import RULE, chosen_endings
 
         if not self.figures.is_file():
             raise DataError(f"{self.figures} is missing; write it with: rewind behaviour likeness")
         found = chosen_endings(read_json(self.figures)["sets"])
-        print(
-            f"Fragments per million rows by ending. Rule: stop at once within a factor of {AT_ONCE} of D4RL's number, "
-            "otherwise the nearest ending, by ratio.\n"
-        )
+        print(f"Fragments per million rows by ending. The rule: {RULE}.\n")
         print(table([ending.texts for ending in found]), end="\n\n")
         for ending in found:
             print(f"{ending.name}: {ending.why}")

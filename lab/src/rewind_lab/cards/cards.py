@@ -6,22 +6,23 @@ OUT/cards.json       the figures of all pages, including those written earlier; 
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rewind.data import Trajectories
 from rewind.data.catalogue import known_entry
 from rewind.data.ogbench import REBUILT
-from rewind.errors import MissingExtra, UsageError
+from rewind.errors import MissingExtra
 from rewind.files import whole_file, write_json
 from rewind.rebuilt.build import load_rebuilt
 from rewind.rebuilt.orders import find_built
-from rewind.rebuilt.recipes import GIVEN, ORACLE, Recipe, find_recipe, recipes
+from rewind.rebuilt.recipes import GIVEN, ORACLE, Recipe, find_recipe, is_rebuilt, later_version, recipes
 from rewind.rebuilt.summary import scores, summary
 from rewind.report.inspection import Spread
-from rewind.table import table, text
+from rewind.table import text
 from rewind_lab.cards.cloned import cloned_rows, tasks_of
+from rewind_lab.cards.endings import ending_in_words, ending_section
 from rewind_lab.cards.likeness import FIGURES, CardFacts, likeness, read_facts, rests_on
 from rewind_lab.cards.plot import draw_card
 from rewind_lab.cards.published import Published, published
@@ -46,34 +47,12 @@ def write_cards(names: Sequence[str], folder: Path, read_data: bool = True) -> l
         cards[recipe.name] = card_figures(data)
         write_json(folder / FIGURES, {name: cards[name] for name in recipes() if name in cards})
         try:
-            draw_card(data, recipe, folder / f"{_stem(recipe.name)}.png")
+            draw_card(data, recipe, folder / f"{stem(recipe.name)}.png")
         except MissingExtra as error:
             print(f"{recipe.name}: no picture: {error}")
     facts = read_facts(folder)
-    pages = [_write(folder / f"{_stem(recipe.name)}.md", card(recipe, facts, folder)) for recipe in chosen]
+    pages = [_write(folder / f"{stem(recipe.name)}.md", card(recipe, facts, folder)) for recipe in chosen]
     return [_write(folder / "README.md", contents(facts)), *pages]
-
-
-def check_cards(names: Sequence[str], folder: Path) -> int:
-    """Print how like D4RL's the -v1 sets are, and return how many figures are outside their limits or missing.
-
-    A data set that is built here is looked at; for others, the figures of the last build that a page was written from.
-    """
-    facts = read_facts(folder)
-    chosen = [find_recipe(name) for name in names] or [each for each in recipes().values() if likeness(each, facts)]
-    if without := [recipe.name for recipe in chosen if not likeness(recipe, facts)]:
-        raise UsageError(f"{without[0]} is held to no limits: --check is for -v1 sets that are named after D4RL's")
-    needed = {name for each in chosen for name in (each.name, each.name.replace("medium-replay", "medium"))}
-    here = {name: card_figures(load_rebuilt(name)) for name in needed if find_built(name)}
-    facts = replace(facts, cards={**facts.cards, **here})
-    failed = 0
-    for recipe in chosen:
-        figures = likeness(recipe, facts)
-        where = "built here" if recipe.name in here else "not built here: figures of cards.json"
-        print(f"{recipe.name} ({where})\n{table([figure.texts for figure in figures])}\n{rests_on(recipe, facts)}\n")
-        unknown = recipe.name not in facts.cards  # where nothing has a limit, nothing else would tell
-        failed += max(unknown, sum(figure.failed for figure in figures))
-    return failed
 
 
 def _write(path: Path, page: str) -> Path:
@@ -82,7 +61,8 @@ def _write(path: Path, page: str) -> Path:
     return path
 
 
-def _stem(name: str) -> str:
+def stem(name: str) -> str:
+    """rewind/hopper-medium-v1 -> hopper-medium-v1, which its files are named after"""
     return name.removeprefix("rewind/")
 
 
@@ -107,10 +87,15 @@ def _solved_by_task(name: str) -> dict[str, float]:
 def card(recipe: Recipe, facts: CardFacts, folder: Path) -> str:
     """The page of one data set. folder: where its picture is, if it has one"""
     figures, theirs = facts.cards[recipe.name], _theirs(recipe.name)
-    picture = f"{_stem(recipe.name)}.png"
-    sections = [f"# {recipe.name}", _warning(recipe, theirs)]
+    picture = f"{stem(recipe.name)}.png"
+    sections = [f"# {recipe.name}", _warning(recipe, theirs), *_instead(recipe)]
     sections += [f"![{recipe.name}]({picture})"] if (folder / picture).is_file() else []
-    sections += [_table(_compared(figures, theirs)), *_likeness(recipe, facts), *_cloned(recipe, facts)]
+    sections += [
+        _table(_compared(figures, theirs)),
+        *_longer(recipe),
+        *_likeness(recipe, facts),
+        *_cloned(recipe, facts),
+    ]
     sections += ["## Trajectories", _table(_spreads(figures)), "## How it was made"]
     sections.append(_made(recipe, figures))
     return "\n\n".join(sections) + "\n"
@@ -127,11 +112,16 @@ def _likeness(recipe: Recipe, facts: CardFacts) -> list[str]:
     figures, theirs = likeness(recipe, facts), _theirs(recipe.name)
     if not figures or theirs is None:
         return []
-    rows = [tuple(figure.texts.values()) for figure in figures]
-    sections = ["## How like D4RL's", _table([("", "rebuilt", "D4RL's", "at most apart", "verdict"), *rows])]
-    sections.append(f"Measured on {rests_on(recipe, facts)}. Empty: not known. Judged by `rewind data cards --check`.")
-    if endings := facts.measured.get(recipe.name, {}).get("endings"):
-        sections += ["## Where episodes end", _endings(recipe, facts, endings, theirs.trajectories)]
+    limited = any(figure.limit for figure in figures)
+    head, columns = ("", "rebuilt", "D4RL's", "at most apart", "verdict"), 5 if limited else 3
+    rows = [tuple(figure.texts.values())[:columns] for figure in figures]
+    checked = "`rewind data cards --check` checks the limits." if limited else "No figure of this set has a limit."
+    sections = ["## How like D4RL's", _table([head[:columns], *rows])]
+    sections.append(f"{rests_on(recipe, facts)} Empty: not known. {checked}")
+    measured = facts.measured.get(recipe.name, {})
+    if measured.get("endings"):
+        why, tried = ending_section(recipe, measured, facts.cards[recipe.name]["fragments"])
+        sections += ["## Where episodes end", why, _table(tried)]
     return sections
 
 
@@ -145,32 +135,14 @@ def _cloned(recipe: Recipe, facts: CardFacts) -> list[str]:
     return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", whose), *known]), empty]
 
 
-def _endings(recipe: Recipe, facts: CardFacts, tried: list[dict[str, Any]], wanted: int) -> str:
-    """Which ending was chosen, why, and what the others give."""
-    measured = facts.measured[recipe.name]
-    assert recipe.maze is not None
-    rows: Rows = [("ends after its own goal", "fragments, this goal", "fewest, 32 draws", "mean", "most")]
-    for one in tried:
-        steps = "never" if one["dwell"] is None else f"{one['dwell']} steps"
-        rows.append((steps, *(f"{count:,}" for count in (one["fragments"], *one["fragments_of_other_goals"]))))
-    goal = ", ".join(f"{at:g}" for at in measured["goal"])
-    first = "; it is the first of these, whatever the seed, because with seed 0's own draw no ending comes near"
-    fixed = first if recipe.maze.target is not None else ""
-    return (
-        f"An episode {_ending(recipe.maze.stop)}. How D4RL's files end theirs is not known. Of the endings tried, this "
-        f"one gives a number of fragments near D4RL's {wanted:,}, or the nearest; what the walkers do does not depend "
-        f"on it. Fragments per million rows, counted in {tried[-1]['rows']:,} rows of episodes that never stop, for "
-        f"the goal that this set is rewarded for, ({goal}), and for 32 draws of it{fixed}:\n\n{_table(rows)}"
-    )
-
-
 def _warning(recipe: Recipe, theirs: Published | None) -> str:
     if theirs is None:
         if recipe.policies == (ORACLE,):
             return (
                 f"**Made by Rewind with OGBench's own environment and oracles**, as OGBench made its "
                 f"`{recipe.name.removeprefix(REBUILT)}`: the same policy, other random numbers. OGBench's relabeller "
-                "gives the rewards. Without a task in its name, it has OGBench's default task."
+                "gives the rewards. Without a task in its name, it has OGBench's default task. Every trajectory is cut "
+                "after 1,000 steps; a row that solves the task is a terminal (y = r) and ends nothing."
             )
         return "**Made by Rewind**, in an environment of its own. D4RL has no such set."
     by, like = "policies of its own", "same recipe, other policies, other data"
@@ -184,6 +156,33 @@ def _warning(recipe: Recipe, theirs: Published | None) -> str:
         f"**Rebuilt by Rewind from {by}. This is not D4RL's `{theirs.name}`**: same environment, {like}. "
         f"Never report results on one as results on the other.{rewards}"
     )
+
+
+def _instead(recipe: Recipe) -> list[str]:
+    """Where a reader of an earlier version should go."""
+    later = later_version(recipe.name)
+    if later is None:
+        return []
+    why = "it needs no policy of yours" if recipe.policies == (GIVEN,) else "it is nearer to D4RL's"
+    return [f"**Use [{later}]({stem(later)}.md)**: {why}. This set is kept to repeat earlier results."]
+
+
+def _longer(recipe: Recipe) -> list[str]:
+    """Why the scores of episodes that are longer than an evaluation's are high."""
+    known = known_entry(recipe.name)
+    steps = longest(recipe)
+    if known is None or steps <= known.horizon:
+        return []
+    some = "Its" if len(recipe.policies) == 1 else "Half of its rows are demonstrations, whose"
+    return [
+        f"{some} episodes have {steps} steps. The score's scale is for evaluations of {known.horizon} steps, and "
+        "longer episodes collect more reward, so these scores are too high to compare with an evaluation's."
+    ]
+
+
+def longest(recipe: Recipe) -> int:
+    """Steps of its longest episodes; a set that is repeated in it has its own."""
+    return max([recipe.horizon, *(find_recipe(name).horizon for name in recipe.policies if is_rebuilt(name))])
 
 
 def _compared(figures: dict[str, Any], theirs: Published | None) -> Rows:
@@ -246,7 +245,7 @@ def _made(recipe: Recipe, figures: dict[str, Any]) -> str:
     if (maze := made["recipe"]["maze"]) is not None:
         facts["maze"] = (
             f"{maze['maze']}, starts: {maze['starts']}, goals: {maze['goals']}, noise {maze['noise']:g}; "
-            f"an episode {_ending(maze['stop'])}; rewarded within {maze['reached']:g} m of "
+            f"an episode {ending_in_words(maze['stop'])}; rewarded within {maze['reached']:g} m of "
             f"({maze['target'][0]:g}, {maze['target'][1]:g})"
         )
     return _table([("", ""), *facts.items()], numbers=False)
@@ -257,12 +256,6 @@ def _steps(recipe: Recipe) -> str:
     known = known_entry(recipe.name)
     horizon = recipe.horizon if known is None else known.horizon
     return "" if recipe.policies == (ORACLE,) else f", {horizon:,} steps"
-
-
-def _ending(stop: bool | Sequence[int]) -> str:
-    if isinstance(stop, bool):
-        return "ends at its own goal" if stop else "continues after its own goal"
-    return f"ends {' to '.join(map(str, dict.fromkeys(stop)))} steps after it reached its own goal"
 
 
 def _policy(one: dict[str, Any]) -> str:
@@ -276,11 +269,12 @@ def contents(facts: CardFacts) -> str:
     rows: Rows = [heads]
     for name, figures in facts.cards.items():
         theirs, counted = _theirs(name), figures["fragments" if "rewarded_rows" in figures else "trajectories"]
-        ours = (text(figures["transitions"]), text(counted), _score(figures.get("behaviour_score")))
+        mark = " *" if _longer(find_recipe(name)) else ""
+        ours = (text(figures["transitions"]), text(counted), _score(figures.get("behaviour_score")) + mark)
         beside = ("-",) * 3 if theirs is None else (_size(theirs), text(theirs.trajectories), _score(theirs.mean_score))
         verdicts = dict.fromkeys(figure.verdict for figure in likeness(find_recipe(name), facts) if figure.verdict)
         pairs = (cell for pair in zip(ours, beside, strict=True) for cell in pair)
-        rows.append((f"[{name}]({_stem(name)}.md)", *pairs, ", ".join(verdicts)))
+        rows.append((f"[{name}]({stem(name)}.md)", *pairs, ", ".join(verdicts)))
     return f"{HEAD}\n\n{_table(rows)}\n\n{FOOT}\n"
 
 
@@ -288,11 +282,14 @@ HEAD = """# Data cards
 
 Rewind's rebuilt data sets, beside what is published of D4RL's sets of the same names. **They are other data**: same
 environments and recipes, policies of our own ([how they are made](../rebuilt_data.md)). Use a -v1 set where there is
-one: it is held to limits, and the last column says whether it is within them. Written by `rewind data cards`."""
+one: most are held to limits, and the last column says whether they are within them (empty: no figure has a limit).
+Written by `rewind data cards`."""
 
 FOOT = """In mazes, trajectories are counted here as in the published figures, where every terminal ends one; the pages
 also have how many Rewind replays. In mazes the score of a trajectory is 100 if it comes to the rewarded goal, and 0 if
-not. A dash: not published, as far as we know. `lab/src/rewind_lab/cards/published.toml` has the others' sources."""
+not. A star: the data's episodes are longer than an evaluation's (200 steps against 100 for the pen), and the score's
+scale is for an evaluation's, so these scores are too high to compare with a policy's. A dash: not published, as far as
+we know. `lab/src/rewind_lab/cards/published.toml` has the others' sources."""
 
 
 def _table(rows: Rows, numbers: bool = True) -> str:

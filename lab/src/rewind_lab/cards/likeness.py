@@ -16,7 +16,7 @@ from typing import Any
 
 from rewind.data.catalogue import known_entry
 from rewind.files import read_json
-from rewind.rebuilt.recipes import Recipe
+from rewind.rebuilt.recipes import Recipe, find_recipe
 from rewind_lab.cards.published import Published, published
 
 FIGURES = "cards.json"
@@ -24,7 +24,7 @@ CLONED = ("BC", "10% BC")  # behaviour cloning on all the data, and on the best 
 OWN_GOAL, THIRD, FACTOR = 0.08, 1 / 3, 2.0  # of AntMaze: points; share of the published figure; of the fragments
 NEARER = 1.1  # a ratio that counts of fragments can be told apart by
 MEDIUM, REPLAY, BEST = 3.0, 4.0, 10.0  # of MuJoCo: points of the mean scores, and of the replay's best episode
-WITHIN, OUTSIDE, UNMATCHED, MISSING = "within", "OUTSIDE", "unmatched", "NOT MEASURED"
+WITHIN, OUTSIDE, UNMATCHED, MISSING, FEW = "within", "OUTSIDE", "unmatched", "NOT MEASURED", "TOO FEW ROWS"
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Likeness:
 
     ours, theirs: None if unknown
     limit: how far ours may be from theirs, in words; "" for no limit
-    verdict: one of the four above, "" without a limit
+    verdict: one of the five above, "" without a limit
     """
 
     name: str
@@ -45,7 +45,7 @@ class Likeness:
 
     @property
     def failed(self) -> bool:
-        return self.verdict in (OUTSIDE, MISSING)
+        return self.verdict in (OUTSIDE, MISSING, FEW)
 
     @property
     def texts(self) -> dict[str, str]:
@@ -71,27 +71,49 @@ def read_facts(folder: Path) -> CardFacts:
 
 
 def likeness(recipe: Recipe, facts: CardFacts) -> list[Likeness]:
-    """The figures of a -v1 set beside the published ones; empty for other sets."""
+    """The figures of a -v1 set beside the published ones; empty for other sets.
+
+    Fewer rows than the recipe has, which is about a million, say too little: then no figure is within its limit.
+    """
     known = known_entry(recipe.name)
     if known is None or not recipe.name.endswith("-v1"):
         return []
     theirs, figures = published(known.name), facts.cards.get(recipe.name, {})
     if recipe.maze is not None:
-        return _antmaze(recipe.maze.stop, theirs, figures, facts.measured.get(recipe.name, {}))
-    return _scored(recipe.name, theirs, figures, facts.cards)
+        found = _antmaze(recipe.maze.stop, theirs, figures, facts.measured.get(recipe.name, {}))
+    else:
+        found = _scored(recipe.name, theirs, figures, facts.cards)
+    few = any(0 < rows < size for rows, size in _rows(recipe, facts))
+    return [replace(figure, verdict=FEW) if few and figure.verdict not in ("", MISSING) else figure for figure in found]
+
+
+def _rows(recipe: Recipe, facts: CardFacts) -> list[tuple[float, int]]:
+    """What figures with limits rest on: numbers of rows, 0 where nothing is measured, and how many are needed."""
+    own = facts.cards.get(recipe.name, {})
+    rows = [(own.get("transitions", 0), recipe.size)]
+    if recipe.maze is not None and not _of_the_set(own):
+        rows.append((_walker(recipe, facts)["rows"], recipe.size))
+    if "medium-replay" in recipe.name:
+        medium = find_recipe(recipe.name.replace("medium-replay", "medium"))
+        rows.append((facts.cards.get(medium.name, {}).get("transitions", 0), medium.size))
+    return rows
+
+
+def _walker(recipe: Recipe, facts: CardFacts) -> Mapping[str, float]:
+    walker: Mapping[str, float] = facts.measured.get(recipe.name, {}).get("walker", {"rows": 0})
+    return walker
 
 
 def rests_on(recipe: Recipe, facts: CardFacts) -> str:
-    """How many rows the figures are of."""
+    """How many rows the figures are of, as a sentence."""
     own = facts.cards.get(recipe.name, {})
-    told = f"the data set, {own['transitions']:,} rows, seed {own['made']['seed']}" if own else "no data set"
+    data = f"the data set ({own['transitions']:,} rows, seed {own['made']['seed']})" if own else "no data set"
     if recipe.maze is None:
-        return told
-    walker = facts.measured.get(recipe.name, {}).get("walker", {"rows": 0})
-    stopped = f"{walker['rows']:,.0f} rows of episodes that stop at their own goal"
+        return f"Measured on {data}."
+    stopped = f"{_walker(recipe, facts)['rows']:,.0f} rows of episodes that stop at their own goal"
     if _of_the_set(own):
-        return f"{told}; from the steps to the own goal on: {stopped}"
-    return f"fragments: {told}; all else: {stopped}"
+        return f"Measured on {data}; the figures from the steps to the own goal on, on {stopped}."
+    return f"Fragments are measured on {data}, all other figures on {stopped}."
 
 
 def _of_the_set(figures: Mapping[str, Any]) -> dict[str, float]:

@@ -10,8 +10,8 @@ from rewind.errors import DataError
 from rewind.files import read_json
 from rewind.rebuilt.recipes import find_recipe
 from rewind_lab.behaviour.commands import BehaviourEndings
-from rewind_lab.behaviour.endings import chosen_endings
 from rewind_lab.behaviour.likeness import KINDS
+from rewind_lab.cards.endings import chosen_endings
 
 MEASURED = Path(__file__).parents[3] / "docs" / "data_cards" / "likeness.json"
 UMAZE = "rewind/antmaze-umaze-v1"  # D4RL's has 10,154 fragments
