@@ -113,6 +113,7 @@ def test_where_stderr_is_no_terminal_progress_is_a_line_now_and_then(monkeypatch
     from rewind import progress
 
     monkeypatch.setattr(progress, "SOON", 0.0)
+    monkeypatch.setattr(progress, "ENOUGH", 0.0)
     for wanted in (True, False):
         bar = progress.steps_bar("TD3BC, 1 run", 1000, 400, wanted)
         for _ in range(3):

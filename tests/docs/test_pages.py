@@ -12,11 +12,14 @@ FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 # Written by commands, or made of docstrings
 NOT_COUNTED = ("reference/", "data_cards/", "tables.md", "scores_v1.md", "rebuilt_scores.md")
 MADE = ("notebooks/", "changelog.md", "contributing.md")  # by lab/tools/site_pages.py
-MOST_WORDS, MOST_WORDS_OF_README = 15_000, 600
+MOST_WORDS, MOST_WORDS_OF_README, MOST_WORDS_OF_REPRODUCTION = 15_000, 600, 1_500
 
 
 def words(page):
-    text = GENERATED.sub("", page.read_text(encoding="utf-8"))
+    return words_in(GENERATED.sub("", page.read_text(encoding="utf-8")))
+
+
+def words_in(text):
     return sum(any(map(str.isalnum, word)) for word in FENCED.sub("", text).split())
 
 
@@ -43,6 +46,10 @@ def test_files_that_a_page_links_to_exist(page):
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) < MOST_WORDS_OF_README
+
+
+def test_the_page_about_the_paper_is_short_with_all_that_is_written_into_it():
+    assert words_in((ROOT / "docs/reproduction.md").read_text(encoding="utf-8")) <= MOST_WORDS_OF_REPRODUCTION
 
 
 def test_the_docs_have_no_more_words_than_people_read():

@@ -70,8 +70,8 @@ def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(foun
     evidence, _ = found
     told = sentences(judge(evidence, None), evidence)
     assert "helps on sparse rewards (TD3+BC): holds, +15" in told[0]
-    assert "points for the claim on 3 of 14 data sets; for other data sets of the kind [" in told[0]
-    assert "not enough data yet (0 of 3 data sets have runs of both methods). The paper has +" in told[1]
+    assert "] on 3 of 14 data sets (paper +" in told[0]
+    assert "not enough data yet (paper +14.4): 0 of 3 data sets have runs of both methods." in told[1]
     assert "no setting is chosen" in told[-1]
     few = PaperResults(runs_of(rows(gained, definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])))
     told = sentences(judge(few, None), few)

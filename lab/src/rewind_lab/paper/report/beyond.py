@@ -87,6 +87,7 @@ def _pairs(title: str, scores: Scores, name: str, results: PaperResults, agent: 
     values = set().union(*_values(scores, name).values())
     one, other = sorted(values, key=lambda value: value != PAIRED[name])
     lines = []
+    both: dict[Variant, dict[str, tuple[Array, Array]]] = {}
     for dataset in _datasets(scores):
         found = {variant: own for (each, variant), own in scores.items() if each == dataset}
         rests = {variant: tuple(each for each in variant if each[0] != name) for variant in found}
@@ -96,9 +97,12 @@ def _pairs(title: str, scores: Scores, name: str, results: PaperResults, agent: 
             }
             cells = [_cell(own.get(one)), _cell(own.get(other)), Cell(kind="missing")]
             if len(own) == 2:
-                pair = {dataset: (own[other], own[one])}
-                cells[-1] = _change(results, dict(rest).get("algorithm", agent), pair)
+                both.setdefault(rest, {})[dataset] = pair = own[other], own[one]
+                cells[-1] = _change(results, dict(rest).get("algorithm", agent), {dataset: pair})
             lines.append(Line(f"{short(dataset)}: {name_of(rest)}", cells))
+    for rest, pairs in ((rest, pairs) for rest, pairs in both.items() if len(pairs) > 1):
+        change = _change(results, dict(rest).get("algorithm", agent), pairs)
+        lines.append(Line(f"{name_of(rest)}, mean of {len(pairs)} sets", [Cell(), Cell(), change], total=True))
     heads = [name_of(((name, value),)) or "as it is" for value in (one, other)]
     return Table(title, ["", *heads, "Difference"], lines)
 

@@ -85,14 +85,16 @@ def _lengths(results: PaperResults) -> list[Block]:
 def _in_words(table: Table) -> str:
     """What the numbers are is said: differences, means over data sets, or scores where no two sets have all runs."""
     *_, last = table.lines
+    if table.columns[-1] == "Difference":
+        one, other = table.columns[1:3]
+        means = [line for line in table.lines if line.total] or table.lines
+        heads, ends = [line.head for line in means], [line.cells[-1] for line in means]
+        return _listed(table.caption, f"{other} over {one}, in points", heads, ends)
     if last.total:
         return _listed(
             table.caption, f"mean scores of {last.head.removeprefix(MEAN)} sets", table.columns[1:], last.cells
         )
     heads, ends = [line.head for line in table.lines], [line.cells[-1] for line in table.lines]
-    if table.columns[-1] == "Difference":
-        one, other = table.columns[1:3]
-        return _listed(table.caption, f"{other} over {one}, in points", heads, ends)
     if table.columns[-1].startswith(MEAN):
         return _listed(table.caption, f"mean scores of {table.columns[-1].removeprefix(MEAN)} sets", heads, ends)
     if table.columns[0]:  # data sets down

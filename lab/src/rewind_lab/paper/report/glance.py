@@ -12,7 +12,7 @@ from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.report.by_kind import as_run, clear_words, recommended_words, staggered
 from rewind_lab.paper.report.claims import Finding, cost_words
-from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, reach, signed
+from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, signed
 from rewind_lab.paper.report.recommendation import outcome_of, passed
 from rewind_lab.paper.report.results import PaperResults, paper_sets, source
 
@@ -84,6 +84,12 @@ def glance(results: PaperResults, first: PaperResults | None, findings: Sequence
     return [first_claim, *clear_words(results), advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
+def answers(findings: Sequence[Finding], results: PaperResults) -> list[Block]:
+    """Does TR help, when, at what cost, and what to use: for a page that has the other claims in a table."""
+    helps, *_, cost, advice = sentences(findings, results)
+    return [helps, *clear_words(results), cost, advice]
+
+
 def sentences(findings: Sequence[Finding], results: PaperResults) -> list[Block]:
     """One for each main claim and its first agent, and what to start with."""
     told: list[Block] = []
@@ -109,19 +115,17 @@ def _sentence(finding: Finding) -> str:
     assert contrast is not None
     question = finding.claim.question(finding.algorithm)
     paper = contrast.paper if finding.verdict != "open" else question.of_paper(contrast.wanted)
-    theirs = "" if paper is None else f" The paper has {signed(paper.value)} points for the claim."
+    theirs = "" if paper is None else f" (paper {signed(paper.value)})"
     head = f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
     sets = len(contrast.used)
     if finding.verdict != "open":
-        over = f"points for the claim on {sets} of {len(contrast.wanted)} data sets"
-        others = contrast.other_sets
-        across = "" if others is None else f"; for other data sets of the kind {reach(others)}"
-        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{across}.{theirs}"
+        over = f"on {sets} of {len(contrast.wanted)} data sets"
+        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{theirs}."
     limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
     methods = len(finding.claim.ones) + len(finding.claim.others)
     compared = "both methods" if methods == 2 else f"all {methods} methods"
     lack = f"{sets} of {len(contrast.wanted)} data sets have runs of {compared}{limits}"
-    return f"{head}: not enough data yet ({lack}).{theirs}"
+    return f"{head}: not enough data yet{theirs}: {lack}."
 
 
 def _spread(finding: Finding, results: PaperResults) -> str:
@@ -131,9 +135,7 @@ def _spread(finding: Finding, results: PaperResults) -> str:
     again = finding.claim.question(finding.algorithm).ask(staggered(results))
     if contrast.ours is None or again.ours is None or again.ours == contrast.ours:
         return ""
-    limits = f" ({len(again.limits)} more are at floor or ceiling)" if again.limits else ""
-    where = f"{len(again.used)} data sets{limits}"
-    return f" With staggered starts where trajectories have one length: {points(again.ours)} on {where}."
+    return f" With staggered starts where trajectories have one length: {points(again.ours)} on {len(again.used)}."
 
 
 def _cost_sentence(finding: Finding) -> str:

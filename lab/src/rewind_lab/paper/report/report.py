@@ -22,7 +22,7 @@ from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
 from rewind_lab.paper.report.divergence import divergence
 from rewind_lab.paper.report.gains import gains
-from rewind_lab.paper.report.glance import glance, glance_panels, sentences
+from rewind_lab.paper.report.glance import answers, glance, glance_panels
 from rewind_lab.paper.report.results import PaperResults, source
 
 REBUILT = (
@@ -51,7 +51,7 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
     where = {"d4rl": "on D4RL's data", "rewind": "on rebuilt data"}[results.data]
     subtitle = f"Prioritized Trajectory Replay (Liu et al. 2023), {where}: our numbers beside the paper's."
     extracts = [
-        Section("answers", "In short", sentences(found, results)),
+        Section("answers", "In short", answers(found, results)),
         Section("verdicts", "Claims", claims.verdicts(found)),
     ]
     if results.newest:
