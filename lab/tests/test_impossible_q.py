@@ -1,8 +1,6 @@
 """lab/tools/impossible_q.py: the rows with an impossible Q are found, and the trajectories that hold them."""
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 pytest.importorskip("jax")
 pytest.importorskip("equinox")
 
+from lab.tests.tools import load_tool
 from tests.helpers import make
 from tests.training.small import DATA
 
@@ -20,11 +19,7 @@ from rewind.training.view import Source, make_normaliser
 
 @pytest.fixture
 def tool():
-    path = Path(__file__).parents[1] / "tools/impossible_q.py"
-    spec = importlib.util.spec_from_file_location("impossible_q", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("impossible_q")
 
 
 @pytest.fixture

@@ -1,23 +1,19 @@
 """lab/tools/profile_kernels.py: the time of a profile is that of the accelerator's kernels, added up by name."""
 
 import gzip
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("jax")
 pytest.importorskip("equinox")
 
+from lab.tests.tools import load_tool
+
 
 @pytest.fixture(scope="module")
 def tool():
-    path = Path(__file__).parents[1] / "tools/profile_kernels.py"
-    spec = importlib.util.spec_from_file_location("profile_kernels", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_tool("profile_kernels")
 
 
 def written(folder, *processes):

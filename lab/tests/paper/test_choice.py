@@ -205,7 +205,8 @@ def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested(
     assert table["date"] == COMMITTED.date
     for kind in ("sparse", "dense"):
         assert {name: table[kind][name] for name in SETTINGS} == asdict(COMMITTED.way(kind))
-        assert COMMITTED.because.rstrip(".") in table[kind]["evidence"]["sampler"]
+        assert (told := recommended.reason(COMMITTED, kind)) in table[kind]["evidence"]["sampler"]
+        assert f"{kind} rewards" in told and told in COMMITTED.because
     outcome = outcome_of(PaperResults(runs_of(read_rows(RESULTS)), "rewind"))
     passed = not isinstance(outcome, str) and all(kind.passes for kind in outcome)
     assert bool(table["provisional"]) == (not passed), "run `rewind paper choice`, and commit what it writes"

@@ -44,7 +44,7 @@ def recommended_text(setting: Setting, outcome: Outcome) -> str:
             "layer_norm": way.layer_norm,
         }
         reasons = {name: evidence if name in ("priority", "sampler") else together for name in values}
-        reasons["stagger"] = "on trajectories of one length all slots are at one time step, and critics diverge"
+        reasons["stagger"] = "on trajectories of one length all slots are at one time step, and TR scores far less"
         lines += ["", f"[{kind}]", *(f"{name} = {toml_value(value)}" for name, value in values.items())]
         lines += ["", f"[{kind}.evidence]", *(f"{name} = {toml_value(reason)}" for name, reason in reasons.items())]
     return "\n".join(lines) + "\n"
@@ -58,9 +58,15 @@ def _provisional(outcome: Outcome) -> str:
 
 
 def _evidence(setting: Setting, kind: str, outcome: Outcome) -> str:
-    chosen = f"chosen on {setting.date} from {setting.runs:,} runs: {setting.because.rstrip('.')}"
+    chosen = f"chosen on {setting.date} from {setting.runs:,} runs: {reason(setting, kind)}"
     found = None if isinstance(outcome, str) else next((each for each in outcome if each.kind == kind), None)
     if found is None:
         return chosen
     where = f"{len(found.sets)} {kind} data sets that it was not chosen on"
     return f"{chosen}; {told(found.pooled.estimate, '+.1f')} points over uniform sampling on {where}"
+
+
+def reason(setting: Setting, kind: str) -> str:
+    """Of a choice by the rule, what it says of this kind; otherwise all."""
+    own = [clause for clause in setting.because.rstrip(".").split("; ") if f"with {kind} rewards" in clause]
+    return own[0].rpartition("toml: ")[2].partition(" (")[0] if len(own) == 1 else setting.because.rstrip(".")
