@@ -37,5 +37,5 @@ def test_without_an_accelerator_the_host_counts(tool, tmp_path):
 
 
 def test_a_group_is_trained_under_the_profiler(tool):
-    took = tool.profile("td3_bc", {"hidden": (8, 8)}, 2, 4)
+    took = tool.profile("td3_bc", {"hidden": (8, 8)}, 2, 4, wider=2)
     assert took and all(each >= 0 for each in took.values())
