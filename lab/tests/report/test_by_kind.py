@@ -115,7 +115,7 @@ def test_the_first_words_follow_from_the_numbers():
     assert above.startswith("- Clearly above: TR by `uqm_reward`") and below.startswith("- Clearly below: TR")
     assert "`rewind train --samplers baseline tr " in advice
     rest = next(line for line in told_of(lambda spec: 20.0 * (spec.sampler == "uqm_reward"), **mazes) if "Not" in line)
-    assert re.fullmatch(r"- Not clear: the other (\d+) of (\d+) comparisons, plain TR among them", rest)
+    assert re.fullmatch(r"- Not clear \(Holm\): the other (\d+) of (\d+) comparisons, plain TR among them", rest)
 
 
 @pytest.mark.parametrize(

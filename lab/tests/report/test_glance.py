@@ -127,7 +127,7 @@ def test_controls_are_told_with_what_they_are_compared_with():
     made += rows(effect, noise=0.0, definitions=EVIDENCE, tables=tables, datasets=["rewind/antmaze-large-diverse-v1"])
     found = PaperResults(runs_of(made), "rewind")
     order, _, _, targets, precisions, missing = controls(found)
-    assert missing.startswith("Not run yet: where sweeps begin")
+    assert missing.startswith("Too few runs to compare yet: where sweeps begin")
     assert order.columns[1:] == ["Baseline", "TR", "TR, order forward", "TR, order shuffled"]
     assert {"Baseline, β 0.75, window 16", "Baseline, β 0.0, window 5", "TR, β 0.75"} <= set(targets.columns)
     assert {"Baseline", "Baseline, precision highest"} <= set(precisions.columns)
@@ -145,7 +145,7 @@ def test_controls_are_told_with_what_they_are_compared_with():
     assert "Baseline, alpha 2.5" in heads and "Baseline" not in heads  # OGBench's runs do not name their own, 2.5
     assert not any(cell.kind == "missing" for line in alpha.lines for cell in line.cells)
     nothing = PaperResults(runs_of(rows(definitions=EVIDENCE, tables=("uniform",), datasets=["antmaze-v1"])), "rewind")
-    assert controls(nothing)[-1].startswith("Not run yet: which order")
+    assert controls(nothing)[-1].startswith("Too few runs to compare yet: which order")
 
 
 def test_trajectories_of_one_length_are_told_apart():

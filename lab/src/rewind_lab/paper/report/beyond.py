@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rewind.agents.settings import paper_settings
@@ -14,7 +15,7 @@ from rewind.run_spec import RunSpec
 from rewind.statistics import Estimate, mean_over
 from rewind_lab.paper.definitions import Definitions, RunChoice, TableDefinition, load_definitions
 from rewind_lab.paper.published import in_print
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, points, told
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points, told
 from rewind_lab.paper.report.results import PaperResults, paper_sets
 
 Variant = tuple[tuple[str, Any], ...]  # what a run has of the things that differ in its table
@@ -73,10 +74,22 @@ def compared_table(definitions: Definitions, definition: TableDefinition, result
     compares = [_values(shown, name).values() for name in names if name != "sampler"]
     if not shown or not all(any(len(each) > 1 for each in found) for found in compares):
         return None
+    shown, note = _without_limited(shown, results, {spec.algorithm for spec in specs})
     if len(asked) == 1 and asked[0] in PAIRED and len(set().union(*_values(shown, asked[0]).values())) == 2:
         agents = list(dict.fromkeys(spec.algorithm for spec in specs))
-        return _pairs(definition.title, shown, asked[0], results, agents[0])
-    return _shown(definition.title, shown)
+        return replace(_pairs(definition.title, shown, asked[0], results, agents[0]), note=note)
+    return replace(_shown(definition.title, shown), note=note)
+
+
+def _without_limited(scores: Scores, results: PaperResults, agents: set[str]) -> tuple[Scores, str]:
+    """Without data sets that can show nothing, and which these are; all of them where nothing else would be left."""
+    agent = next(iter(agents))
+    limits = {name: limit_of(results, name, agent) for name in _datasets(scores)} if len(agents) == 1 else {}
+    out = [name for name, limit in limits.items() if limit]
+    if not out or len(out) == len(limits):
+        return scores, ""
+    kept = {key: own for key, own in scores.items() if key[0] not in out}
+    return kept, f"Left out, at floor or ceiling: {', '.join(map(short, out))}."
 
 
 def _pairs(title: str, scores: Scores, name: str, results: PaperResults, agent: str) -> Table:

@@ -9,7 +9,7 @@ from rewind.data.ogbench import suite_of
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block
 from rewind.report.methods import ALGORITHMS, Method
-from rewind.report.runs import FinishedRun, Protocol, standard_protocol
+from rewind.report.runs import Protocol, standard_protocol
 from rewind.statistics import LEVEL, Estimate, holm
 from rewind_lab.paper.definitions import PRIORITIES, own_settings
 from rewind_lab.paper.halves import ONE_LENGTH
@@ -70,22 +70,15 @@ def gains_by_kind(results: PaperResults, methods: Mapping[str, Method] = METHODS
 def staggered(results: PaperResults) -> PaperResults:
     """On trajectories of one length runs with staggered starts, as everybody is told to, instead of those in step.
 
-    Where a method has none, those in step stay. On OGBench all sweeps are staggered anyway (`as_run`).
+    Where an agent has none, those in step stay. On OGBench all sweeps are staggered anyway (`as_run`).
     """
     one_length = [run for run in results.every.values() if run.dataset in ONE_LENGTH and source(run.dataset)]
-    spread = {id(run): _in_step(run) for run in one_length if run.protocol.stagger}
-    instead = {_what(run) for run in spread.values()}
-    dropped = {id(run) for run in one_length if id(run) not in spread and _what(run) in instead}
-    kept = [spread.get(id(run), run) for run in results.every.values() if id(run) not in dropped]
+    sweeps = [run for run in one_length if run.method.sampler != "baseline"]
+    spread = {(run.dataset, run.algorithm) for run in sweeps if run.protocol.stagger}
+    dropped = {id(run) for run in sweeps if not run.protocol.stagger and (run.dataset, run.algorithm) in spread}
+    own = {id(run): replace(run, protocol=run.protocol._replace(stagger=False)) for run in one_length}
+    kept = [own.get(id(run), run) for run in results.every.values() if id(run) not in dropped]
     return PaperResults(kept, results.data)
-
-
-def _in_step(run: FinishedRun) -> FinishedRun:
-    return replace(run, protocol=run.protocol._replace(stagger=False))
-
-
-def _what(run: FinishedRun) -> tuple[str, str, Method, Protocol]:
-    return run.dataset, run.algorithm, run.method, run.protocol
 
 
 def gains_with_norm(results: PaperResults, methods: Mapping[str, Method]) -> list[Gain]:
@@ -175,7 +168,7 @@ def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
     told = [f"- {words}: {_named(gains)}" for words, gains in lines.items() if gains]
     if unclear:
         plain = ", plain TR among them" if any(gain.method == "TR" for gain in unclear) else ""
-        told.append(f"- Not clear: the other {len(unclear)} of {len(known)} comparisons{plain}")
+        told.append(f"- Not clear (Holm): the other {len(unclear)} of {len(known)} comparisons{plain}")
     both_have = " (layer norm is in both)" if any(gain.method.endswith(WITH_NORM) for gain in clear) else ""
     return [f"**{head}** Against uniform sampling{both_have}:", *told]
 
@@ -208,7 +201,7 @@ def _claims(findings: Sequence[Finding]) -> str:
         f"{'all' if counts[verdict] == total else counts[verdict]} {word.split('|')[counts[verdict] > 1]}"
         for verdict, word in words.items() if counts[verdict]
     )  # fmt: skip
-    return f"Of the paper's {total} claims about scores, {told}."
+    return f"Of the paper's {total} claims about scores, by agent, {told}."
 
 
 def _advice() -> str:

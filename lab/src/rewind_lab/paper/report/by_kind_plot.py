@@ -31,7 +31,7 @@ def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:
                 0.62 + 0.14 * place, 1.06, method, color=colour, fontweight="bold", fontsize=TEXT,
                 transform=panels[0].transAxes,
             )  # fmt: skip
-        panels[-1].set_xlabel("points over uniform sampling", loc="left")
+        panels[-1].set_xlabel("points over uniform sampling (arrow: the interval goes on)", loc="left")
         figure.subplots_adjust(hspace=0.24)
         return save(figure, folder, NAME)
 

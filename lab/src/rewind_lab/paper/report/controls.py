@@ -9,7 +9,14 @@ from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_def
 from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.beyond import compared_table
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
-from rewind_lab.paper.report.recommendation import AGENT, outcome_of, outcome_rows, outcome_text, verdict_text
+from rewind_lab.paper.report.recommendation import (
+    AGENT,
+    layer_norm_alone,
+    outcome_of,
+    outcome_rows,
+    outcome_text,
+    verdict_text,
+)
 from rewind_lab.paper.report.results import PaperResults, source
 
 PARTS = {
@@ -31,7 +38,7 @@ def progress(results: PaperResults) -> tuple[Table, int, int]:
         done = sum(spec.run in results.every for spec in own)
         lines.append(Line(f"{part}: {words}" if len(part) == 1 else words, [Cell(f"{done:,}"), Cell(f"{len(own):,}")]))
     every = in_order(wanted)
-    note = "Runs of several parts count in each. The held-back half opens with the choice of a setting, and adds runs."
+    note = "Runs of several parts count in each."
     done = sum(spec.run in results.every for spec in every)
     return Table("What has run", ("Part", "Done", "Wanted"), lines, note), done, len(every)
 
@@ -45,14 +52,17 @@ def controls(results: PaperResults) -> list[Block]:
     found = {table.title: compared_table(definitions, table, results) for table in asked}
     tables: list[Block] = [table for table in found.values() if table is not None]
     missing = [_lower(title) for title, table in found.items() if table is None]
-    return [*tables, f"Not run yet: {'; '.join(missing)}."] if missing else tables
+    return [*tables, f"Too few runs to compare yet: {'; '.join(missing)}."] if missing else tables
 
 
 def explained(results: PaperResults) -> list[Block]:
     """The same in few words: of each control the means, or the differences; first what the lengths explain."""
     return [
         *_lengths(results),
-        *(_in_words(block) if isinstance(block, Table) else block for block in controls(results)),
+        *(
+            " ".join(filter(None, [_in_words(block), block.note])) if isinstance(block, Table) else block
+            for block in controls(results)
+        ),
     ]
 
 
@@ -102,7 +112,7 @@ def _in_words(table: Table) -> str:
     else:
         columns = zip(*(line.cells for line in table.lines), strict=True)
         by_set = [_listed("", name, heads, cells) for name, cells in zip(table.columns[1:], columns, strict=True)]
-    return f"{table.caption}.{''.join(by_set)}"
+    return f"{table.caption}{'' if len(by_set) == 1 else '.'}{''.join(by_set)}"
 
 
 def _listed(caption: str, what: str, names: Sequence[str], cells: Sequence[Cell]) -> str:
@@ -118,9 +128,20 @@ def recommendation(results: PaperResults) -> list[Block]:
     """What the test of the chosen setting says, or why it has not run; then its numbers."""
     outcome, setting = outcome_of(results), read_choice()
     if isinstance(outcome, str):
-        chosen = [] if setting is None else [f"Chosen on {setting.date}: {setting}, {setting.because}."]
+        chosen = (
+            [] if setting is None else [f"Chosen on {setting.date}: {setting}, {setting.because}.{_alone(results)}"]
+        )
         return [*chosen, *outcome_text(outcome).split("\n")]
     rows = outcome_rows(outcome)
     lines = [Line(short(name), [Cell(points(one.estimate))], total=pooled) for name, one, pooled in rows]
     table = Table("The recommended setting over uniform sampling, in points", ["Data set", "Difference"], lines)
-    return [verdict_text(outcome), table]
+    return [verdict_text(outcome) + _alone(results), table]
+
+
+def _alone(results: PaperResults) -> str:
+    """What layer norm gains without a sampler, where the chosen setting has it and uniform sampling has not."""
+    found = layer_norm_alone(results)
+    if found is None:
+        return ""
+    gain = f"{points(found.pooled.estimate)} on {len(found.sets)}"
+    return f" Uniform sampling has no layer norm there; layer norm alone gains {gain}."

@@ -16,7 +16,8 @@ KINDS = {
 }
 
 RULE = (
-    "A method's mean score minus that of the baseline, in points, averaged over data sets, with a 95% "
+    "A method's mean score minus that of the baseline, in points, averaged over data sets (sweeps over trajectories of "
+    "one length are in step here), with a 95% "
     "interval; then the paper's, and between them “=” same direction, “≠” opposite direction, “~” not clear (an "
     f"interval holds 0). A data set counts with at least {LEAST_RUNS} runs of both; how many do stands in the head, "
     "and in a cell where it has fewer."

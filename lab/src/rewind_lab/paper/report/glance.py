@@ -106,8 +106,10 @@ def _advice(results: PaperResults) -> str:
     if setting is None:
         return "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
     outcome = outcome_of(results)
-    tested = outcome if isinstance(outcome, str) else "passed" if passed(outcome) else "FAILED"
-    return f"`rewind train --recommended`, {recommended_words()} (its test on other data sets: {tested})"
+    start = f"`rewind train --recommended`, {recommended_words()}"
+    if isinstance(outcome, str):
+        return f"compare on your own data; {start} (its test on other data sets has {outcome})"
+    return f"{start} (its test on other data sets: {'passed' if passed(outcome) else 'FAILED'})"
 
 
 def _sentence(finding: Finding) -> str:
@@ -132,10 +134,12 @@ def _spread(finding: Finding, results: PaperResults) -> str:
     """What staggered starts change, where trajectories have one length and such runs are there."""
     contrast = finding.contrast
     assert contrast is not None
-    again = finding.claim.question(finding.algorithm).ask(staggered(results))
+    question = replace(finding.claim.question(finding.algorithm), datasets=contrast.used, limits=False)
+    again = question.ask(staggered(results))
     if contrast.ours is None or again.ours is None or again.ours == contrast.ours:
         return ""
-    return f" With staggered starts where trajectories have one length: {points(again.ours)} on {len(again.used)}."
+    where = f"the same {len(again.used)}" if len(again.used) == len(contrast.used) else f"{len(again.used)} of them"
+    return f" With staggered starts where trajectories have one length: {points(again.ours)} on {where}."
 
 
 def _cost_sentence(finding: Finding) -> str:
