@@ -10,7 +10,15 @@ from rewind.statistics import Term, combined
 from rewind_lab.paper.definitions import EVIDENCE
 from rewind_lab.paper.halves import ONE_LENGTH, held_back_half
 from rewind_lab.paper.report import by_kind
-from rewind_lab.paper.report.by_kind import METHODS, RANKED, evidence, gains_by_kind, gains_with_norm
+from rewind_lab.paper.report.by_kind import (
+    METHODS,
+    RANKED,
+    SHOWN,
+    evidence,
+    figure_gains,
+    gains_by_kind,
+    gains_with_norm,
+)
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.claims import judge
 from rewind_lab.paper.report.glance import glance_panels
@@ -139,11 +147,22 @@ def test_what_to_start_with_is_what_the_library_recommends(monkeypatch, sparse, 
     assert told in by_kind._advice()
 
 
+def test_the_figure_shows_the_priority_with_layer_norm_in_both():
+    made = rows(
+        lambda spec: 12.0 * (spec.sampler == "avg_reward") + 5.0 * ("layer_norm" in dict(spec.settings)), noise=0.1,
+        tables=("a_mazes", "a_layer_norm", "candidates", "c_cube"), definitions=EVIDENCE,
+    )  # fmt: skip
+    found = {gain.kind: gain for gain in figure_gains(PaperResults(runs_of(made), "rewind")) if gain.method == SHOWN
+             and gain.agent == "td3_bc" and gain.difference is not None}  # fmt: skip
+    assert {"antmaze", "ogbench"} <= found.keys()
+    assert all(found[kind].difference.value == pytest.approx(12, abs=0.5) for kind in ("antmaze", "ogbench"))
+
+
 def test_the_figure_is_drawn_with_and_without_runs(results, tmp_path):
     pytest.importorskip("matplotlib")
     nothing = PaperResults(runs_of(rows(**{**TABLES, "tables": ("uniform",)})), "rewind")
     for name, found in (("some", results), ("none", nothing)):
-        paths = by_kind_figure(gains_by_kind(found), tmp_path / name)
+        paths = by_kind_figure(figure_gains(found), tmp_path / name)
         assert all(path.stat().st_size > 1000 for path in paths)
 
 

@@ -4,13 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, PALE, TEXT, TITLE, new_figure, save, styled
+from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, TEXT, TITLE, new_figure, save, styled
 from rewind.report.methods import ALGORITHMS
-from rewind_lab.paper.report.by_kind import AGENTS, KINDS, METHODS, REWARDS, Gain
+from rewind_lab.paper.report.by_kind import AGENTS, KINDS, METHODS, REWARDS, SHOWN, Gain
 from rewind_lab.paper.report.comparisons import points
 
 NAME = "evidence"
-COLOURS = dict(zip(METHODS, (BLUE, GREEN), strict=True))
+COLOURS = dict(zip((*METHODS, SHOWN), (BLUE, GREEN, ORANGE), strict=True))
+PLACES = dict(zip(COLOURS, (0.28, 0.35, 0.51), strict=True))  # of their names above the first panel
+BELOW = (
+    "points over uniform sampling; arrow: the interval goes on\n"
+    "2 of 3 sets: on the third every method is at floor or ceiling"
+)
 LEAST, MOST = 10.0, 50.0  # points: the axis goes at least and at most so far
 
 
@@ -19,19 +24,19 @@ def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:
     with styled():
         agents = [name for name in AGENTS if any(gain.used + gain.limited for gain in gains if gain.agent == name)]
         agents = agents or list(AGENTS[:1])
-        figure = new_figure(9.6, 0.4 + 3.1 * len(agents))
+        figure = new_figure(9.6, 0.4 + 3.6 * len(agents))
         panels = figure.subplots(len(agents), 1, sharex=True, squeeze=False)[:, 0]
         ends = [abs(end) for gain in gains if gain.difference for end in gain.difference if end is not None]
         reach = min(MOST, max([LEAST, *ends]) * 1.1)
         for axis, agent in zip(panels, agents, strict=True):
             _panel(axis, [gain for gain in gains if gain.agent == agent], reach)
             axis.set_title(ALGORITHMS[agent], loc="left", fontweight="bold", fontsize=TITLE)
-        for place, (method, colour) in enumerate(COLOURS.items()):
+        for method, colour in COLOURS.items():
             panels[0].text(
-                0.62 + 0.14 * place, 1.06, method, color=colour, fontweight="bold", fontsize=TEXT,
+                PLACES[method], 1.06, method, color=colour, fontweight="bold", fontsize=TEXT,
                 transform=panels[0].transAxes,
             )  # fmt: skip
-        panels[-1].set_xlabel("points over uniform sampling (arrow: the interval goes on)", loc="left")
+        panels[-1].set_xlabel(BELOW, loc="left")
         figure.subplots_adjust(hspace=0.24)
         return save(figure, folder, NAME)
 
@@ -46,8 +51,9 @@ def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
             why = f"{most.counted} can show a difference" if most.limited else "no runs of both yet"
             axis.text(1.15 * reach, place, why, va="center", fontsize=NOTE, color=GREY)
         else:
-            for gain, shift in zip(rows, (0.2, -0.2), strict=True):
-                _row(axis, gain, place + shift, reach)
+            shown = [gain for gain in rows if gain.difference is not None]
+            for number, gain in enumerate(shown):
+                _row(axis, gain, place + 0.27 * ((len(shown) - 1) / 2 - number), reach)
     names = [f"{KINDS[kind]} ({REWARDS[kind]})" for kind in kinds]
     axis.set_yticks(range(len(kinds), 0, -1), names, fontsize=TEXT)
     axis.set(xlim=(-reach, 3.4 * reach), ylim=(0.45, len(kinds) + 0.55))

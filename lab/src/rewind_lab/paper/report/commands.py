@@ -16,7 +16,7 @@ from rewind_lab.paper.definitions import SAMPLERS
 from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scores
 from rewind_lab.paper.report.beside_ogbench import beside_ogbench
-from rewind_lab.paper.report.by_kind import gains_by_kind
+from rewind_lab.paper.report.by_kind import figure_gains
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
 from rewind_lab.paper.report.cost import read_costs
 from rewind_lab.paper.report.glance import glance_figure, glance_panels
@@ -70,7 +70,7 @@ class PaperReport:
         write_document(document, self.out or self.folder / "report.html", self.markdown, self.into)
         if self.figure is not None:
             drawn = glance_figure(glance_panels(results, first), self.figure)
-            for path in [*drawn, *by_kind_figure(gains_by_kind(results), self.figure)]:
+            for path in [*drawn, *by_kind_figure(figure_gains(results), self.figure)]:
                 print(f"wrote {path}")
 
 
