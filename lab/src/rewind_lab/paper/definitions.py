@@ -162,7 +162,7 @@ class Definitions:
         return [*included, *table.parts]
 
     def _expand(self, part: Part, choice: RunChoice) -> Iterator[RunSpec]:
-        setting = read_choice()
+        setting = read_choice() if part.beside or part.samplers[0] in CHOSEN else None
         if part.beside and setting is not None and setting.way(part.beside).uniform:
             return
         if part.samplers[0] in CHOSEN:

@@ -20,25 +20,19 @@ from rewind_lab.paper.report.results import PaperResults, method_of
 
 FAR = {"antmaze": 15.0, "mujoco": 10.0}  # points
 WHY = {  # by sets
-    (
-        "hopper-medium-replay",
-        "walker2d-medium-replay",
-    ): "the best tenth of our data is worse (10% BC): our replays end at the medium policy.",
+    ("hopper-medium-replay", "walker2d-medium-replay"):
+        "the best tenth of our data is worse (10% BC): our replays end at the medium policy.",
     ("walker2d-medium-expert",): "the best tenth of our data is worse (10% BC).",
-    (
-        "halfcheetah-medium-expert",
-    ): "our expert scores 114, D4RL's 88, and IQL follows it. Why TD3+BC does not, we do not know.",
-    (
-        "hopper-medium",
-        "hopper-medium-expert",
-    ): "not explained. Cloning scores less than on D4RL's data, cloning the best tenth the same, and agents more.",
+    ("halfcheetah-medium-expert",):
+        "our expert scores 114, D4RL's 88, and IQL follows it. Why TD3+BC does not, we do not know.",
+    ("hopper-medium", "hopper-medium-expert"):
+        "not explained. Cloning scores less than on D4RL's data, cloning the best tenth the same, and agents more.",
     ("antmaze-umaze", "antmaze-umaze-diverse"): "cloning our data scores more too, all of it and its best tenth.",
     ("antmaze-medium-play",): "our TD3+BC has the paper's alpha, 36, and scores as the paper's; the original has 2.5.",
-    (
-        "antmaze-large-diverse",
-    ): "not explained. Evaluations draw other goals than the one that the data is rewarded for; "
-    "but so they do on the other mazes.",
-}
+    ("antmaze-large-diverse",):
+        "not explained. Evaluations draw other goals than the one that the data is rewarded for; "
+        "but so they do on the other mazes.",
+}  # fmt: skip
 FIRST = " These are runs of our first edition: no claim is judged by them any more."
 
 HEAD = """# {title}

@@ -74,17 +74,16 @@ def compared_table(definitions: Definitions, definition: TableDefinition, result
     compares = [_values(shown, name).values() for name in names if name != "sampler"]
     if not shown or not all(any(len(each) > 1 for each in found) for found in compares):
         return None
-    shown, note = _without_limited(shown, results, {spec.algorithm for spec in specs})
+    agents = list(dict.fromkeys(spec.algorithm for spec in specs))
+    shown, note = _without_limited(shown, results, agents)
     if len(asked) == 1 and asked[0] in PAIRED and len(set().union(*_values(shown, asked[0]).values())) == 2:
-        agents = list(dict.fromkeys(spec.algorithm for spec in specs))
         return replace(_pairs(definition.title, shown, asked[0], results, agents[0]), note=note)
     return replace(_shown(definition.title, shown), note=note)
 
 
-def _without_limited(scores: Scores, results: PaperResults, agents: set[str]) -> tuple[Scores, str]:
+def _without_limited(scores: Scores, results: PaperResults, agents: Sequence[str]) -> tuple[Scores, str]:
     """Without data sets that can show nothing, and which these are; all of them where nothing else would be left."""
-    agent = next(iter(agents))
-    limits = {name: limit_of(results, name, agent) for name in _datasets(scores)} if len(agents) == 1 else {}
+    limits = {name: limit_of(results, name, agents[0]) for name in _datasets(scores)} if len(agents) == 1 else {}
     out = [name for name, limit in limits.items() if limit]
     if not out or len(out) == len(limits):
         return scores, ""
@@ -113,9 +112,10 @@ def _pairs(title: str, scores: Scores, name: str, results: PaperResults, agent: 
                 both.setdefault(rest, {})[dataset] = pair = own[other], own[one]
                 cells[-1] = _change(results, dict(rest).get("algorithm", agent), {dataset: pair})
             lines.append(Line(f"{short(dataset)}: {name_of(rest)}", cells))
-    for rest, pairs in ((rest, pairs) for rest, pairs in both.items() if len(pairs) > 1):
-        change = _change(results, dict(rest).get("algorithm", agent), pairs)
-        lines.append(Line(f"{name_of(rest)}, mean of {len(pairs)} sets", [Cell(), Cell(), change], total=True))
+    for rest, pairs in both.items():
+        if len(pairs) > 1:
+            change = _change(results, dict(rest).get("algorithm", agent), pairs)
+            lines.append(Line(f"{name_of(rest)}, mean of {len(pairs)} sets", [Cell(), Cell(), change], total=True))
     heads = [name_of(((name, value),)) or "as it is" for value in (one, other)]
     return Table(title, ["", *heads, "Difference"], lines)
 
