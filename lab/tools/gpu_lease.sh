@@ -3,10 +3,10 @@
 # short calls follow one another without stopping it:
 #   lab/tools/gpu_lease.sh unpack                   in a call of its own: what travelled with it is unpacked
 #   lab/tools/gpu_lease.sh alone SECONDS COMMAND    before all else: a command of rewind that wants a quiet machine (bench ...)
-#   lab/tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has left
-#   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz
-#   lab/tools/gpu_lease.sh pause STAGE...           towards the end: stages that cannot finish leave the GPU to the others; no more begin
-#   lab/tools/gpu_lease.sh take STAGE FOLDER        at the end: what is left to be played of a trained stage
+#   lab/tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has, from the first call on
+#   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz;
+#                                                   not longer than until RESERVE seconds before the end
+#   lab/tools/gpu_lease.sh take FOLDER              at the end, until nothing is left to take: what trained stages have left to be played
 # At home: tar xzf home.tar.gz; rewind paper collect --add stage-*/rows.jsonl; for what was taken see lab/tools/take_evaluations.sh.
 # STAGES is a file (lab/tools/stages: the next ones; stages_later: all others, in their order).
 # Its first line names the data sets to be built, in this order (of an OGBench set without a task, its card's figures too).
@@ -15,11 +15,12 @@
 # Runs by uncertainty go into stages of their own (--samplers): they are planned 100 steps at a time, and so is their group.
 # A machine that waits for 30 s is given back, and takes everything along (that happened in four leases). Plan before you
 # begin, then call `wait` again and again with nothing in between: no reading, no other command, no second thought. Where calls
-# can be sent several at a time, send two: the next is there when the first comes back.
+# can be sent several at a time, send all of them at once, `take` too: each begins when the one before comes back.
 # LANES stages (default: 1) train at a time: small groups leave most of the GPU idle. NVIDIA's MPS lets several processes share
 # it; without MPS there is one lane. A stage begins when its data is built and a lane is free, which it is when nine tenths of a
 # stage are trained, so that starts (data, compilation) are hidden behind ends. It works in a folder of results of its own,
-# knows nothing of what other stages train, and has the time that is left.
+# knows nothing of what other stages train, and has the time that is left. Towards the end lab/tools/spare.py pauses stages that
+# cannot finish, and no other begins.
 # Two leases can share a machine (REWIND_SCRATCH=/tmp/other), and data (LEASE_DATA=/tmp/rewind/data). Expects the archives of
 # lab/tools/pack_for_gpu.sh in wheels-gpu/*.tar.xz; what does not fit into one call's luggage comes with another: `unpack` first.
 set -euo pipefail
@@ -31,11 +32,13 @@ export PATH=$PATH:/usr/local/nvidia/bin
 results=${RESULTS:-lab/results/evidence} # what has been trained before
 nearly=900000 # steps of a stage after which its lane is free
 least=${LEAST:-60} # seconds that are worth a start
+reserve=${RESERVE:-75} # seconds before the end at which `wait` comes back, for what is taken
 share=${SHARE:-0.5} # of the time that is left, what a stage may take by the estimate: beside others it takes up to 1.8 times as long
 
 unpack() { # each archive once
   local archive
   mkdir -p "$scratch/site" "$scratch/unpacked"
+  if [ ! -e "$scratch/first" ]; then date +%s > "$scratch/first"; fi
   for archive in wheels-gpu/*.tar.xz; do
     if [ -e "$scratch/unpacked/${archive##*/}" ]; then continue; fi
     tar xf "$archive" -C "$scratch/site" && touch "$scratch/unpacked/${archive##*/}"
@@ -80,17 +83,20 @@ lanes() { # how many stages may train at a time
 }
 
 begin() { # SECONDS STAGES
-  local ends=$(($(date +%s) + $1)) names
+  local ends names
   if [ -e "$scratch/pid" ]; then
     echo "a lease has begun in $scratch already: wait for it, or set REWIND_SCRATCH to another folder" >&2
     return 1
   fi
   unpack
+  ends=$(($(cat "$scratch/first") + $1))
+  echo $ends > "$scratch/ends"
   read -r -a names < "$2"
   touch "$scratch/have"
   setsid "$0" build "${names[@]}" > "$scratch/built" 2>&1 < /dev/null &
   setsid "$0" stages "$ends" "$2" "$(lanes)" > "$scratch/log" 2>&1 < /dev/null &
   echo $! > "$scratch/pid"
+  setsid python3 "$(dirname "$0")/spare.py" "$scratch" $ends > "$scratch/spared" 2>&1 < /dev/null &
 }
 
 data_there() { # STAGES OPTIONS...: whether all of the sets to be built that a stage names are there
@@ -132,9 +138,13 @@ run_stages() { # ENDS STAGES LANES: what `begin` leaves in the background
     number=$((number + 1))
     while [ "$(busy)" -ge "$3" ] || ! data_there "$2" "${options[@]}"; do
       sleep 1
-      if [ "$(date +%s)" -ge "$ends" ]; then break; fi
+      if [ "$(date +%s)" -ge "$ends" ] || [ -e "$scratch/full" ]; then break; fi
     done
     left=$((ends - $(date +%s)))
+    if [ -e "$scratch/full" ]; then
+      echo "stage $number and those after it do not begin: others cannot finish"
+      break
+    fi
     if [ $left -lt "$least" ]; then
       echo "no time is left for stage $number"
       break
@@ -152,7 +162,8 @@ wait_for() { # SECONDS FOLDER
     return 1
   fi
   mkdir -p "$2"
-  while [ $SECONDS -lt "$1" ] && at_work; do sleep 1; done
+  local back=$(($(cat "$scratch/ends") - reserve))
+  while [ $SECONDS -lt "$1" ] && [ "$(date +%s)" -lt $back ] && at_work; do sleep 1; done
   echo "built: $(tail -n 1 "$scratch/built")"
   local folder
   for folder in "$scratch"/stage-*/; do
@@ -162,16 +173,20 @@ wait_for() { # SECONDS FOLDER
     tail -n "${LINES_OF_LOG:-12}" "$folder/log"
   done
   # shellcheck disable=SC2046  # names without spaces
-  (cd "$scratch" && tar czf - log built $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json'; compgen -G cards/cards.json)) \
+  (cd "$scratch" && tar czf - log built spared $(compgen -G 'stage-*/rows.jsonl'; compgen -G 'stage-*/log'; compgen -G 'stage-*/*-v[0-9].json'; compgen -G cards/cards.json)) \
     > "$2/home.tar.gz" || true
   cat "$scratch/log"
   if at_work; then echo "still at work"; else echo "all stages have ended"; fi
 }
 
-pause() { # STAGES...: stopped, not killed, which would disturb the others that share the GPU
-  local number
-  kill -STOP "$(cat "$scratch/pid")"
-  for number in "$@"; do pkill -STOP -f -- "--out $scratch/stage-$number " || echo "stage $number is not at work"; done
+take() { # FOLDER: 62 MB at most, which is what a call brings home
+  local stage number left=4
+  for stage in "$scratch"/stage-*/; do
+    number=${stage%/} number=${number##*-}
+    if [ $left -eq 0 ] || ! compgen -G "$stage/work/*/trained.json" > /dev/null; then continue; fi
+    echo "stage $number: $("$(dirname "$0")/take_evaluations.sh" "$stage" "$1/stage-$number" $left 15500000 2>&1)"
+    left=$((left - $(find "$1/stage-$number" -name 'left.tar.*' 2> /dev/null | wc -l)))
+  done
 }
 
 case ${1:-} in
@@ -181,10 +196,9 @@ case ${1:-} in
   build) build "${@:2}" ;;
   stages) run_stages "${2:?end}" "${3:?file of stages}" "${4:-1}" ;;
   wait) wait_for "${2:?seconds}" "${3:?folder for the rows}" ;;
-  pause) pause "${@:2}" ;;
-  take) "$(dirname "$0")/take_evaluations.sh" "$scratch/stage-${2:?number of the stage}" "${3:?folder}" ;;
+  take) take "${2:?folder}" ;;
   *)
-    sed -n '2,26s/^# \{0,1\}//p' "$0"
+    sed -n '2,28s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac

@@ -1,14 +1,17 @@
 """lab/tools/gpu_lease.sh: stages in the background, each begun when the one before is nearly trained."""
 
+import json
 import os
-import signal
+import re
 import subprocess
 import tarfile
 import time
 from pathlib import Path
 
 import pytest
+from lab.tests.tools import load_tool
 
+spare = load_tool("spare")
 LEASE = Path(__file__).parents[2] / "tools" / "gpu_lease.sh"
 
 # Stands in for Python. A stage trains to 100,000 steps, waits, notes whether the next one is there too early, goes on
@@ -135,17 +138,77 @@ def test_what_it_takes_is_said_where_it_was_not_understood(lease, tmp_path):
     assert early.returncode == 1 and "no lease has begun" in early.stderr
 
 
-def test_a_paused_stage_waits_and_no_other_begins(lease, stages, tmp_path):
-    assert lease("begin", 600, stages("--tables 1", "--tables 2 --algorithms last")).returncode == 0
-    scratch = tmp_path / "scratch"
-    deadline = time.monotonic() + 60
-    while not (scratch / "stage-1" / "log").exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    paused = lease("pause", 1, 7)
+def test_the_time_of_a_lease_counts_from_the_first_call(lease, stages, tmp_path):
+    lease("unpack")
+    (tmp_path / "scratch" / "first").write_text(str(int(time.time()) - 500))
+    lease("begin", 570, stages("--tables 1 --algorithms last"), LEAST="5")
+    said = lease("wait", 60, tmp_path / "rows", RESERVE="0").stdout
+    (left,) = re.findall(r"began with (\d+) s left", said)
+    assert 55 <= int(left) <= 70
+
+
+def test_waiting_ends_before_the_lease_does(lease, stages, tmp_path):
+    lease("begin", 600, stages("--tables 1 --algorithms last"))
+    begin = time.monotonic()
+    said = lease("wait", 90, tmp_path / "rows", RESERVE="10000").stdout
+    assert "still at work" in said and time.monotonic() - begin < 30
+    lease("wait", 90, tmp_path / "rows")
+
+
+def test_after_a_stage_was_paused_no_other_begins(lease, stages, tmp_path):
+    lease("unpack")
+    (tmp_path / "scratch" / "full").touch()
+    lease("begin", 600, stages("--tables 1", "--tables 2 --algorithms last"))
+    said = lease("wait", 60, tmp_path / "rows").stdout
+    assert "stage 1 and those after it do not begin" in said and "all stages have ended" in said
+
+
+def test_what_trained_stages_have_left_comes_home_in_one_call(lease, tmp_path):
+    for stage in (1, 2, 3):
+        group = tmp_path / "scratch" / f"stage-{stage}" / "work" / "group"
+        (group / "group-0").mkdir(parents=True)
+        for name in ("work.json", "clock.json", "group-0/metrics.jsonl", *(["trained.json"] if stage > 1 else [])):
+            (group / name).write_text("{}")
+        (group / "group-0" / "evaluation-1000.npz").write_bytes(bytes(1000))
+    said = lease("take", tmp_path / "rows").stdout.splitlines()
+    assert said == [f"stage {stage}: took 1 evaluations; 0 wait for the next call" for stage in (2, 3)]
+    assert sorted(path.parent.name for path in (tmp_path / "rows").rglob("left.tar.*")) == ["stage-2", "stage-3"]
+
+
+def test_stages_that_end_leave_their_speed_to_the_others():
+    fast, slow = spare.Stage("fast", 100.0, 2.0), spare.Stage("slow", 100.0, 1.0)
+    # The fast one ends after 50 s; the other then has 50 updates left, at 0.85 of 3 a second: 19.6 s more.
+    assert spare.too_late([fast, slow], 71) == []
+    assert spare.too_late([fast, slow], 69) == ["slow"]
+    assert spare.too_late([fast, slow], 49) == ["fast", "slow"]
+    assert spare.too_late([spare.Stage("stuck", 100.0, 0.0)], 1e6) == ["stuck"]
+
+
+def write_stage(scratch, number, runs, steps):
+    group = scratch / f"stage-{number}" / "work" / "group" / "group-0"
+    group.mkdir(parents=True, exist_ok=True)
+    (group.parent / "work.json").write_text(json.dumps({"runs": [{}] * runs}))
+    (group / "metrics.jsonl").write_text(f'{{"run": 0, "step": {steps}}}\n')
+
+
+@pytest.mark.parametrize(("seconds", "paused"), [(300, [2]), (650, []), (2000, [])])
+def test_the_least_advanced_stage_is_paused_where_one_would_be_too_late(tmp_path, monkeypatch, seconds, paused):
+    seen = {}
+    for now in range(0, 60, 10):  # 10 runs each, 1,000 and 500 steps a second
+        monkeypatch.setattr(spare.time, "monotonic", lambda now=now: float(now))
+        write_stage(tmp_path, 1, 10, 800_000 + 1000 * now)
+        write_stage(tmp_path, 2, 10, 400_000 + 500 * now)
+        spare.look(tmp_path, seen, seconds)
+    assert [number for number in (1, 2) if (tmp_path / f"stage-{number}" / "paused").exists()] == paused
+    assert (tmp_path / "full").exists() == bool(paused)
+
+
+def test_a_paused_process_is_stopped(tmp_path):
+    process = subprocess.Popen(["bash", "-c", "sleep 60; :", "x", "--out", str(tmp_path / "stage-1"), "--more"])
     try:
-        assert paused.returncode == 0 and paused.stdout == "stage 7 is not at work\n"
-        time.sleep(6)  # stage 1 would go on to 910,000 steps, and stage 2 begin
-        assert "910000" not in lease("wait", 0, tmp_path / "rows").stdout and not (scratch / "stage-2").exists()
+        (tmp_path / "stage-1").mkdir()
+        spare.pause(tmp_path / "stage-1")
+        _, status = os.waitpid(process.pid, os.WUNTRACED)  # comes back when it is stopped, or after a minute
+        assert os.WIFSTOPPED(status)
     finally:
-        subprocess.run(["pkill", "-KILL", "-f", "--", f"--out {scratch}/stage-"])
-        os.kill(int((scratch / "pid").read_text()), signal.SIGKILL)
+        process.kill()
