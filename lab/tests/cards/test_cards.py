@@ -68,17 +68,17 @@ def test_the_index_keeps_what_was_written_before(small):
 def test_cloning_stands_on_the_card_where_ours_or_theirs_is_known_and_by_task_on_ogbench(small):
     write_cards([HOPPER, POINT], small)
     facts = read_facts(small)
-    assert "| BC |  |  | 52.9 |" in card(find_recipe(HOPPER), facts, small)
+    assert "| BC |  |  |  | 52.9 |" in card(find_recipe(HOPPER), facts, small)
     assert "## Behaviour cloning" not in card(find_recipe(POINT), facts, small)
-    score = {"BC": {"score": 4.5, "seeds": 4}}
+    score = {"BC": {"score": 4.5, "seeds": 4, "steps": 100_000}}
     cube, figures = find_recipe("rewind/ogbench-cube-single-play-v0"), facts.cards[POINT]
     tasks = {f"rewind/ogbench-cube-single-play-task{task}-v0": score for task in (1, 3)}
     page = card(cube, replace(facts, cards={cube.name: figures}, cloned=tasks), small)
-    assert "| BC, task 1 | 4.5 | 4 |  |\n| BC, task 3 | 4.5 | 4 |  |\n" in page
-    assert "| BC, mean of the five tasks |  |  | 5 |" in page  # no mean of some tasks alone
+    assert "| BC, task 1 | 4.5 | 4 | 100,000 |  |\n| BC, task 3 | 4.5 | 4 | 100,000 |  |\n" in page
+    assert "| BC, mean of the five tasks |  |  |  | 5 |" in page  # no mean of some tasks alone
     every = {f"rewind/ogbench-cube-single-play-task{task}-v0": score for task in range(1, 6)}
     page = card(cube, replace(facts, cards={cube.name: figures}, cloned=every), small)
-    assert "| BC, mean of the five tasks | 4.5 |  | 5 |" in page
+    assert "| BC, mean of the five tasks | 4.5 |  |  | 5 |" in page
 
 
 WALKER = {"reached": 0.75, "back": 0.19, "saturated": 0.33, "steps": 300.0, "action_std": 0.8, "rows": 1_000_000}
@@ -180,7 +180,7 @@ def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(sm
     small.mkdir()
     measured = {"walker": WALKER, "goal": [0.5, 8.5], "endings": tried(9, 8, 7, 6, 9)}
     (small / "likeness.json").write_text(json.dumps({"sets": {UMAZE: measured}}))
-    cloned = {UMAZE: {"BC": {"score": 51.25, "seeds": 4}}}
+    cloned = {UMAZE: {"BC": {"score": 51.25, "seeds": 4, "steps": 1_000_000}}}
     (small / "cloned.json").write_text(json.dumps(cloned))
     _, page = write_cards([UMAZE], small)
     fragments = summary(load(UMAZE))["fragments"]
@@ -194,7 +194,7 @@ def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(sm
     assert "| 2 steps | 8 | 1 | 2 | 3 |" in page.read_text()
     DataCards((UMAZE,), small, check=True).run()
     assert "limit; 1 unmatched: antmaze-umaze-v1, fragments\n" in capsys.readouterr().out
-    assert "| BC | 51.2 | 4 | 54.6 |" in page.read_text() and "| 10% BC |  |  | 62.8 |" in page.read_text()
+    assert "| BC | 51.2 | 4 | 1,000,000 | 54.6 |" in page.read_text() and "| 10% BC |  |  |  | 62.8 |" in page.read_text()
     (small / "likeness.json").write_text(json.dumps({"sets": {UMAZE: measured | {"walker": WALKER | {"back": 0.1}}}}))
     assert check_cards([UMAZE], small).failed == ["antmaze-umaze-v1, rows on the back"]
     with pytest.raises(DataError, match=r"1 figure of -v1 data sets outside .*: antmaze-umaze-v1, rows on the back"):

@@ -142,6 +142,7 @@ def test_a_run_keeps_its_name():
             "[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nseeds=[0, 1]",
             "table a has seeds = .*; expected how many",
         ),
+        ("[tables.a]\n[[tables.a.parts]]\ndatasets=['x']\nsteps=0", "table a has steps = 0; expected how many"),
         ("[tables.a]\nincludes=['b']", "unknown table in includes of a 'b'"),
         ("[tables.a]\nincludes=['a']", "in a circle: a includes a;"),
         (

@@ -95,6 +95,13 @@ def test_ogbench_is_evaluated_at_the_end_alone():
     assert DEFINITIONS.points(["a_mazes"]) == DEFINITIONS.defaults.points == 2
 
 
+def test_a_part_has_its_own_number_of_updates_and_a_choice_of_steps_comes_before_it():
+    tables = ["cloned", "cloned_adroit"]
+    found = DEFINITIONS.wanted(RunChoice(tables))
+    assert [{spec.steps for spec in found[name]} for name in tables] == [{1_000_000}, {100_000}]
+    assert {spec.steps for spec in in_order(DEFINITIONS.wanted(RunChoice(tables, steps=7000)))} == {7000}
+
+
 def test_rebrac_on_cube_single_has_five_tasks_and_networks_of_d4rls_size_before_any_choice(tmp_path, monkeypatch):
     monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
     specs = DEFINITIONS.wanted(RunChoice(["rebrac_cube"]))["rebrac_cube"]

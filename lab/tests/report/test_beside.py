@@ -74,9 +74,10 @@ def test_cloning_scores_of_every_v1_set_are_means_over_seeds_with_all_the_data_a
     scores = cloned_scores(runs_of(made + short))
     assert set(scores) == {name for name in recipes() if name.endswith("-v1") and known_entry(name).suite != "adroit"}
     assert scores["rewind/hopper-medium-v1"] == {
-        "BC": {"score": pytest.approx(80.0, abs=0.5), "seeds": 4},
-        "10% BC": {"score": pytest.approx(100.0, abs=0.5), "seeds": 4},
+        "BC": {"score": pytest.approx(80.0, abs=0.5), "seeds": 4, "steps": 1_000_000},
+        "10% BC": {"score": pytest.approx(100.0, abs=0.5), "seeds": 4, "steps": 1_000_000},
     }
+    assert cloned_scores(runs_of(short))[made[0]["dataset"]]["BC"] == {"score": 1e6, "seeds": 1, "steps": 5000}
 
 
 def test_every_set_that_is_far_is_named_where_the_page_says_why():

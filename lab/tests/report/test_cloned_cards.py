@@ -40,8 +40,8 @@ def test_runs_of_cloning_reach_every_v1_card(folder, capsys):
     DataCards(out=folder / "cards", pages_only=True).run()
     umaze = (folder / "cards" / "antmaze-umaze-v1.md").read_text(encoding="utf-8")
     hopper = (folder / "cards" / "hopper-medium-v1.md").read_text(encoding="utf-8")
-    assert "| BC | 30.0 | 4 | 54.6 |" in umaze and "| 10% BC | 35.0 | 4 | 62.8 |" in umaze
-    assert "| BC | 65.0 | 4 | 52.9 |" in hopper and "| 10% BC | 70.0 | 4 | 56.9 |" in hopper
+    assert "| BC | 30.0 | 4 | 1,000,000 | 54.6 |" in umaze and "| 10% BC | 35.0 | 4 | 1,000,000 | 62.8 |" in umaze
+    assert "| BC | 65.0 | 4 | 1,000,000 | 52.9 |" in hopper and "| 10% BC | 70.0 | 4 | 1,000,000 | 56.9 |" in hopper
     cloned = json.loads((folder / "cards" / "cloned.json").read_text())
     assert all(set(kinds) == {"BC", "10% BC"} for kinds in cloned.values())
 
@@ -51,4 +51,4 @@ def test_without_such_runs_nothing_is_written_and_the_pages_stay_as_they_are(fol
     PaperCloned(collected(folder, made), folder / "cards" / "cloned.json").run()
     assert "nothing is written" in capsys.readouterr().out and not (folder / "cards" / "cloned.json").exists()
     DataCards(out=folder / "cards", pages_only=True).run()
-    assert "| BC |  |  | 54.6 |" in (folder / "cards" / "antmaze-umaze-v1.md").read_text(encoding="utf-8")
+    assert "| BC |  |  |  | 54.6 |" in (folder / "cards" / "antmaze-umaze-v1.md").read_text(encoding="utf-8")

@@ -132,7 +132,7 @@ def _cloned(recipe: Recipe, facts: CardFacts) -> list[str]:
         return []
     whose = "OGBench's, as published" if recipe.policies == (ORACLE,) else "D4RL's"
     empty = "Empty: not run yet, or nothing is published that we know of."
-    return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", whose), *known]), empty]
+    return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", "updates", whose), *known]), empty]
 
 
 def _warning(recipe: Recipe, theirs: Published | None) -> str:

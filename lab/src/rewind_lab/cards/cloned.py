@@ -8,7 +8,7 @@ from rewind.rebuilt.recipes import ORACLE, Recipe
 from rewind_lab.cards.likeness import CLONED, CardFacts
 from rewind_lab.cards.published import Published, ogbench_means
 
-Row = tuple[str, str, str, str]  # what, our score and its seeds, the published score; each may be empty
+Row = tuple[str, str, str, str, str]  # what, our score, its seeds and updates, the published score; each may be empty
 
 
 def cloned_rows(recipe: Recipe, facts: CardFacts, theirs: Published | None) -> list[Row]:
@@ -26,7 +26,7 @@ def _of_tasks(name: str, facts: CardFacts) -> list[Row]:
     mean = f"{sum(scores) / len(scores):.1f}" if len(scores) == len(found) else ""
     theirs = ogbench_means().of(family_of(name) or "", "bc")
     rows: list[Row] = [(f"BC, {task}", *_cells(ours), "") for task, ours in found.items()]
-    return [*rows, ("BC, mean of the five tasks", mean, "", "" if theirs is None else f"{theirs:g}")]
+    return [*rows, ("BC, mean of the five tasks", mean, "", "", "" if theirs is None else f"{theirs:g}")]
 
 
 def tasks_of(name: str) -> dict[str, str]:
@@ -34,5 +34,5 @@ def tasks_of(name: str) -> dict[str, str]:
     return {f"task {task}": name.replace("-v0", f"-task{task}-v0") for task in range(1, 6)}
 
 
-def _cells(ours: Mapping[str, Any] | None) -> tuple[str, str]:
-    return ("", "") if ours is None else (f"{ours['score']:.1f}", str(ours["seeds"]))
+def _cells(ours: Mapping[str, Any] | None) -> tuple[str, str, str]:
+    return ("", "", "") if ours is None else (f"{ours['score']:.1f}", str(ours["seeds"]), f"{ours['steps']:,}")

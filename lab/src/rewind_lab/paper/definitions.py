@@ -45,6 +45,7 @@ class Part:
     stagger: tuple[bool, ...] = (False,)
     blocks: tuple[int | None, ...] = (None,)
     seeds: int | None = None
+    steps: int | None = None
     own: bool = False
     beside: str = ""
 
@@ -184,7 +185,8 @@ class Definitions:
             for variant, values in combined
         ]
         for dataset in data_names(named_sets(part.datasets), choice.data):
-            common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=choice.steps or own.steps)
+            steps = choice.steps or part.steps or own.steps
+            common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=steps)
             for seed, variant in product(self._seeds(part, choice, common.suite), variants):
                 weight = required_beta(dataset) if variant["beta"] == "paper" else float(variant["beta"])
                 given = own.own_of(common.suite, variant["algorithm"]) if part.own else {}
@@ -262,8 +264,10 @@ def _part(table: str, content: dict[str, Any]) -> Part:
     for beta in part.betas:
         if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
             raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")
-    if part.seeds is not None and (not isinstance(part.seeds, int) or part.seeds < 1):
-        raise UsageError(f"table {table} has seeds = {part.seeds!r}; expected how many, 1 or more")
+    for name in ("seeds", "steps"):
+        value = getattr(part, name)
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise UsageError(f"table {table} has {name} = {value!r}; expected how many, 1 or more")
     return part
 
 

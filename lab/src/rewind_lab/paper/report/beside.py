@@ -155,15 +155,21 @@ def behaviour_scores(cards: Path) -> dict[str, float]:
 
 
 def cloned_scores(runs: Iterable[FinishedRun]) -> dict[str, dict[str, dict[str, float]]]:
-    """By data set and kind of behaviour cloning, mean scores and numbers of seeds, by the paper's protocol."""
+    """By data set and kind of behaviour cloning: mean score, seeds and updates of the longest runs there are.
+
+    All else is by the paper's protocol.
+    """
     kinds = {"{}": CLONED[0], '{"top": 0.1}': CLONED[1]}
-    found: dict[str, dict[str, list[float]]] = {}
+    scores: dict[tuple[str, str], dict[int, list[float]]] = {}  # by number of updates
     for run in runs:
         kind = kinds.get(json.dumps(json.loads(run.row["settings"])))
-        usual = run.protocol._replace(settings="{}") == Protocol() and math.isfinite(run.score)
+        usual = run.protocol._replace(settings="{}", steps=Protocol().steps) == Protocol() and math.isfinite(run.score)
         if kind is not None and usual and (run.algorithm, run.row["sampler"]) == ("bc", "baseline"):
-            found.setdefault(run.dataset, {}).setdefault(kind, []).append(run.score)
-    return {
-        name: {kind: {"score": sum(scores) / len(scores), "seeds": len(scores)} for kind, scores in own.items()}
-        for name, own in sorted(found.items())
-    }
+            scores.setdefault((run.dataset, kind), {}).setdefault(run.protocol.steps, []).append(run.score)
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for (dataset, kind), by_steps in sorted(scores.items()):
+        steps, longest = max(by_steps.items())
+        found.setdefault(dataset, {})[kind] = {
+            "score": sum(longest) / len(longest), "seeds": len(longest), "steps": steps
+        }  # fmt: skip
+    return found
