@@ -145,7 +145,7 @@ def _options(command: TrainOptions, environment: str | None, out: Path, specs: l
 
 
 def _evaluate_every(command: TrainOptions, out: Path) -> int:
-    """As asked; or as before, where training goes on; or for so many points."""
+    """As asked; or as before, where training is resumed; or for so many points."""
     asked, begun = command.evaluation.evaluate_every, out / "config.json"
     if asked is None and command.output.resume and begun.exists():
         asked = read_config(begun).get("evaluate_every")

@@ -225,7 +225,7 @@ class TableFiles:
         if _is_parquet(path):
             return None
         kinds = {name: self._kind(name, columns) for name in columns.used() if name not in _texts(columns)}
-        begin = 1  # a line that is not closed by its quote goes on to the end of the file
+        begin = 1  # a line that is not closed by its quote continues to the end of the file
         try:
             with _text(path) as file:
                 lines = csv.reader(file, delimiter=self.delimiter)

@@ -79,7 +79,7 @@ class Scorer:
 
     @property
     def beside(self) -> bool:
-        """Whether evaluations go on beside the training: it has an accelerator, and leaves the cores to them."""
+        """Whether evaluations run beside training: it has an accelerator, and leaves the cores to them."""
         return bool(current_device().platform != "cpu")
 
     def request(self, group: Group, step: int) -> Request:
@@ -127,7 +127,7 @@ class Scorer:
         return np.array([episode_seed(self.seed, run.seed, step) for run in group.runs])
 
     def _play_elsewhere(self, environment: str, networks: Any, seeds: list[int], stop: Callable[[], bool]) -> Figures:
-        """In processes of their own, so that training goes on meanwhile; in this one where that is not possible.
+        """In processes of their own, so that training continues meanwhile; in this one where that is not possible.
 
         One steps an array of simulations on many cores. Where the simulator is Python, each has some of the runs.
         """

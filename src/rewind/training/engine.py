@@ -158,7 +158,7 @@ def train_block(
     Metrics are taken at one update of every `MEASURED` batches or fewer: on a GPU, small kernels at each of them add
     up. With `measure_all` they are computed at each and the others forgotten: the update is compiled once, not twice.
     A run whose numbers are no longer finite, or whose Q has exploded, stays at the state from before the block: the
-    shapes stay, the other runs go on.
+    shapes stay, the other runs continue.
     """
     updates = indices.shape[0] // agent.period
     most = max(1, MEASURED // agent.period)

@@ -37,7 +37,7 @@ def parse_duration(text: str) -> float:
 class Deadline:
     """When to stop. The time of what must still happen then, an evaluation and a checkpoint, is kept free before it.
 
-    evaluation: seconds that training waits for one; none where it goes on beside them
+    evaluation: seconds that training waits for one; none where it runs beside training
     """
 
     def __init__(self, seconds: float = float("inf")) -> None:
@@ -67,7 +67,7 @@ class Clock:
     It is an evaluator, which hands everything on to another one and notes the time.
 
     What a group has trained between two evaluations, and how long that took, is noted where evaluations begin. Where
-    they go on beside the training, they take none of it; where training waits, their time is taken off. The first one
+    they run beside the training, they take none of it; where training waits, their time is taken off. The first one
     waits for everything before it, compilation too, and is left out.
     """
 

@@ -13,10 +13,10 @@ NAME = "evidence"
 COLOURS = dict(zip((*METHODS, SHOWN), (BLUE, GREEN, ORANGE), strict=True))
 PLACES = dict(zip(COLOURS, (0.28, 0.35, 0.51), strict=True))  # of their names above the first panel
 BELOW = (
-    "points over uniform sampling; arrow: the interval goes on\n"
+    "points over uniform sampling; arrow: the interval continues\n"
     "2 of 3 sets: on the third every method is at floor or ceiling"
 )
-LEAST, MOST = 10.0, 50.0  # points: the axis goes at least and at most so far
+LEAST, MOST = 10.0, 50.0  # points: where the axis ends, at least and at most
 
 
 def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:
@@ -65,7 +65,7 @@ def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
 
 
 def _row(axis: Any, gain: Gain, place: float, reach: float) -> None:
-    """A point with its interval, with an arrow where it goes on beyond the axis, and its numbers to the right."""
+    """A point with its interval, with an arrow where it continues beyond the axis, and its numbers to the right."""
     if gain.difference is None:
         return
     value, low, high = gain.difference

@@ -24,7 +24,7 @@ KEY = (
 MARKS = (
     "Ours are hollow where every method is at the floor or the ceiling, so that the set can show nothing. The paper's "
     "are on D4RL's data, with a beta for each set, by which claims about the weighted target are judged. The first "
-    "edition's are on the easier -v0 data. An arrow: the bar goes on. At the end of a row: “=” same direction as the "
+    "edition's are on the easier -v0 data. An arrow: the bar continues. At the end of a row: “=” same direction as the "
     "paper, “≠” opposite, “~” not clear (an interval holds 0), “·” no runs yet."
 )
 MAIN = ("tr_sparse", "tr_medium_replay", "weighted_baseline", "quality_sparse", "lower_dense", "cost_tr")
@@ -207,5 +207,5 @@ def _row(axis: Any, bar: Bar, place: float, clip: float) -> None:
     if bar.ours is not None and bar.low is not None and bar.high is not None:
         axis.plot([bar.low, bar.high], [place, place], color=BLUE, linewidth=1.6)
         for bound, marker in ((bar.low, "<"), (bar.high, ">")):
-            if abs(bound) > clip:  # the interval goes on
+            if abs(bound) > clip:  # the interval continues
                 axis.plot([0.98 * clip * (1 if bound > 0 else -1)], [place], marker, color=BLUE, markersize=5)

@@ -32,7 +32,7 @@ REBUILT = (
 COST = "From `rewind bench train`: all five side by side in one run of one engine, the median of several turns."
 DIFFERENCES = (
     "TD3+BC with each sampler minus TD3+BC as it is, in points, cut at ±20 as in the paper (an arrow says where a bar "
-    "goes on). Filled: ours, with the 95% interval as a line. Outlined: the paper's. At the end of a row: "
+    "continues). Filled: ours, with the 95% interval as a line. Outlined: the paper's. At the end of a row: "
     "“=” same direction, “≠” opposite direction, “~” not clear (an interval holds 0), “·” no runs yet."
 )
 
