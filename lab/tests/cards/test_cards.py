@@ -194,7 +194,9 @@ def test_the_check_looks_at_what_is_built_and_fails_where_a_figure_is_outside(sm
     assert "| 2 steps | 8 | 1 | 2 | 3 |" in page.read_text()
     DataCards((UMAZE,), small, check=True).run()
     assert "limit; 1 unmatched: antmaze-umaze-v1, fragments\n" in capsys.readouterr().out
-    assert "| BC | 51.2 | 4 | 1,000,000 | 54.6 |" in page.read_text() and "| 10% BC |  |  |  | 62.8 |" in page.read_text()
+    assert (
+        "| BC | 51.2 | 4 | 1,000,000 | 54.6 |" in page.read_text() and "| 10% BC |  |  |  | 62.8 |" in page.read_text()
+    )
     (small / "likeness.json").write_text(json.dumps({"sets": {UMAZE: measured | {"walker": WALKER | {"back": 0.1}}}}))
     assert check_cards([UMAZE], small).failed == ["antmaze-umaze-v1, rows on the back"]
     with pytest.raises(DataError, match=r"1 figure of -v1 data sets outside .*: antmaze-umaze-v1, rows on the back"):

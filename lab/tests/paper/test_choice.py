@@ -145,7 +145,7 @@ def test_what_could_be_chosen_is_compared_by_kind_on_the_choosing_half():
     shown = candidates(found).splitlines()
     assert not any("alpha" in line or "layer_norm" in line for line in shown)  # OGBench's own numbers are no setting
     line = next(line for line in shown if line.startswith("tr  "))
-    assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (4)" in line  # not halfcheetah in step
+    assert line.split()[1:3] == ["-4.0", "[-4.0,"] and "+7.0 [+7.0, +7.0] (5)" in line
 
 
 def test_sweeps_in_step_and_settings_that_are_on_anyway_do_not_mislead_the_choice():
@@ -185,7 +185,9 @@ def test_the_rule_takes_the_surest_gain_that_no_set_speaks_against(gain, sparse,
 
 def test_a_setting_that_has_not_run_everywhere_is_not_chosen_by_the_rule():
     gain = lambda spec: 30.0 * (spec.sampler == "uqm_reward") + 5.0 * (spec.sampler == "avg_reward")  # noqa: E731
-    made = synthetic.rows(gain, ("a_mazes", "f_adroit", "candidates"), noise=0.0, definitions=EVIDENCE)
+    made = synthetic.rows(
+        gain, ("a_mazes", "f_adroit", "candidates", "candidates_one_length"), noise=0.0, definitions=EVIDENCE
+    )
     made = [row for row in made if not (row["sampler"] == "uqm_reward" and "hammer" in row["dataset"])]
     assert str(by_rule(PaperResults(runs_of(made), "rewind"))[0]["sparse"]) == "avg_reward"
 

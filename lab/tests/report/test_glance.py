@@ -8,7 +8,7 @@ from rewind.report.markdown import to_markdown
 from rewind.report.runs import runs_of
 from rewind_lab.paper import halves
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
-from rewind_lab.paper.report.claims import judge
+from rewind_lab.paper.report.claims import judge, read_literally, verdicts
 from rewind_lab.paper.report.controls import controls, explained, progress
 from rewind_lab.paper.report.glance import glance_panels, sentences
 from rewind_lab.paper.report.report import _with_a_story_first, build
@@ -78,20 +78,25 @@ def test_sentences_say_what_is_missing_and_never_judge_by_the_first_edition(foun
     assert "not enough data yet" in told[0] and "first edition" not in told[0]
 
 
-def test_a_claim_is_told_with_staggered_starts_too_where_trajectories_have_one_length():
-    """In step TR loses 50 points on experts; with staggered starts it gains 6, as everywhere."""
+def in_step_loses(spec):
+    """In step TR loses 50 points; with staggered starts, or where lengths differ, it gains 6."""
+    if spec.sampler == "baseline":
+        return 0.0
+    return -50.0 if halves.in_step(spec.dataset, spec.sampler, stagger=spec.stagger) else 6.0
 
-    def scored(spec):
-        in_step = spec.dataset in halves.ONE_LENGTH and not spec.stagger
-        return (spec.sampler != "baseline") * (-50.0 if in_step else 6.0)
 
-    tables = ("a_mazes", "f_adroit", "candidates_one_length")
-    made = rows(scored, tables=tables, definitions=EVIDENCE, noise=0.01, algorithms=["td3_bc"])
+def test_a_claim_is_told_with_sweeps_in_step_too_where_trajectories_have_one_length():
+    tables = ("a_mazes", "f_adroit", "candidates_one_length", "e_stagger")
+    made = rows(in_step_loses, tables=tables, definitions=EVIDENCE, noise=0.01, algorithms=["td3_bc"])
     results = PaperResults(runs_of([row for row in made if row["dataset"] not in halves.held_back_half()]))
-    told = sentences(judge(results, None), results)[0]
-    assert "does not hold, −" in told and "With staggered starts where trajectories have one length: +6.0" in told
+    found, literal = judge(results, None), read_literally(results)
+    told = sentences(found, results, literal)[0]
+    assert "holds, +6.0" in told and "With all sweeps in step: does not hold, −" in told
+    paragraph = verdicts(found, literal)[2]
+    assert paragraph.startswith("Sweeps over trajectories of one length have staggered starts here.")
+    assert "Trajectory Replay helps on sparse rewards (TD3+BC): does not hold, −" in paragraph
     mazes = PaperResults(runs_of([row for row in made if "antmaze" in row["dataset"]]))
-    assert "staggered" not in sentences(judge(mazes, None), mazes)[0]
+    assert read_literally(mazes) == [] and "step" not in sentences(judge(mazes, None), mazes)[0]
 
 
 def test_the_page_begins_with_the_figure_and_counts_the_first_edition_apart(found):
@@ -101,7 +106,8 @@ def test_the_page_begins_with_the_figure_and_counts_the_first_edition_apart(foun
     assert page.sections[0].name == "glance" and 3 <= kinds.index(list) <= 5  # below a few sentences
     counts = dict(page.facts)
     assert counts["Runs of the first edition"] == f"{len(first.every):,}" and "of" in counts["Runs of the evidence"]
-    assert counts["Critics that diverged; failed runs"] == "0 of 0; 0"  # of none a Q was recorded
+    assert counts["Critics that diverged"] == "0 of 0"  # of none a Q was recorded
+    assert counts["Failed runs"] == "0"
 
 
 def test_curves_open_on_the_set_whose_methods_end_farthest_apart():
@@ -132,13 +138,13 @@ def test_controls_are_told_with_what_they_are_compared_with():
     assert {"Baseline, β 0.75, window 16", "Baseline, β 0.0, window 5", "TR, β 0.75"} <= set(targets.columns)
     assert {"Baseline", "Baseline, precision highest"} <= set(precisions.columns)
     told = explained(found)
-    assert "(mean scores of 2 sets)" in told[0]
-    assert "TR, order forward: 30.0 [30.0, 30.0]; TR, order shuffled: 40.0" in told[0]
-    assert "(reuse epoch over reuse on_finish, in points)" in told[1]
+    assert told[0].startswith("Orders minus backward sweeps, one-step targets, in points. uniform sampling +0.0")
+    assert "shuffled +10.0\xa0[+10.0,\xa0+10.0] (antmaze-medium-play, antmaze-large-diverse)." in told[0]
+    assert not any("order shuffled" in block for block in told)  # not twice
+    assert "(reuse epoch minus reuse on_finish, in points)" in told[1]
     play = [row for row in made if "medium-play" in row["dataset"]]
     alone = explained(PaperResults(runs_of(play), "rewind"))
-    assert "(antmaze-medium-play). Baseline: 30.0 ± 0.0 (8); TR: 30.0" in alone[0]  # all methods, not the last alone
-    assert "(antmaze-medium-play). Baseline, alpha 2.5: 30.0" in alone[2]
+    assert "(antmaze-medium-play). Baseline, alpha 2.5: 30.0 ± 0.0 (8); Baseline, alpha 10.0: 30" in alone[2]  # all
     cube = rows(effect, noise=0.0, definitions=EVIDENCE, tables=("e_alpha",), datasets=["ogbench"])
     alpha = controls(PaperResults(runs_of(made + cube), "rewind"))[2]
     heads = [line.head for line in alpha.lines]
@@ -149,13 +155,26 @@ def test_controls_are_told_with_what_they_are_compared_with():
 
 
 def test_trajectories_of_one_length_are_told_apart():
-    effect = lambda spec: (spec.sampler == "tr") * (-30.0 if "halfcheetah" in spec.dataset else 4.0)  # noqa: E731
-    made = rows(effect, ("d_mujoco",), noise=0.0, definitions=EVIDENCE)
+    made = rows(in_step_loses, ("d_mujoco", "e_stagger"), noise=0.0, definitions=EVIDENCE)
+    made = [row for row in made if row["suite"] == "mujoco"]
     told = explained(PaperResults(runs_of(made), "rewind"))[0]
-    assert "Lengths differ, 4 sets: +4.0" in told
-    assert "one length, 1 set (halfcheetah-medium-expert): −30.0" in told
+    assert "Lengths differ, 4 sets: +6.0" in told
+    assert "one length and sweeps in step, 1 set (halfcheetah-medium-expert): −50.0" in told
     mixed = [row for row in made if "halfcheetah" not in row["dataset"]]
-    assert not any("one length (TR over" in block for block in explained(PaperResults(runs_of(mixed), "rewind")))
+    assert not any("one length (TR minus" in block for block in explained(PaperResults(runs_of(mixed), "rewind")))
+
+
+def test_a_control_keeps_a_set_whose_usual_methods_are_all_at_the_ceiling():
+    """With staggered starts all methods solve the experts; in step TR does not, which is what the control shows."""
+
+    def solved(spec):
+        at = in_step_loses(spec)
+        return at if at < 0 else 28.0
+
+    tables = ("f_adroit", "candidates_one_length", "e_stagger")
+    made = rows(solved, tables, noise=0.01, definitions=EVIDENCE, algorithms=["td3_bc"])
+    told = " ".join(explained(PaperResults(runs_of(made), "rewind")))
+    assert "TR, β 1.0, mean of 3 sets: +78.0" in told
 
 
 def test_a_set_that_the_paper_has_not_stands_in_every_panel_as_soon_as_one_has_runs():

@@ -15,7 +15,6 @@ def facts(results: Results) -> list[tuple[str, str]]:
     runs = results.runs
     rows = {run.row["group"]: run.row for run in results.every.values()}
     spent = {group: (row["device"], row["finished"], row["group_seconds"]) for group, row in rows.items()}
-    seconds = sum(device_seconds(spent).values())
     unfinished = sum(run.row["step"] < run.protocol.steps for run in runs)
     facts = [
         ("Runs", f"{len(runs):,}"),
@@ -24,11 +23,17 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("Updates of a run", " to ".join(f"{steps:,}" for steps in _ends(run.protocol.steps for run in runs))),
         ("Failed runs", str(sum(not run.alive for run in runs))),
         *([("Unfinished runs", str(unfinished))] if unfinished else []),
-        ("Devices", ", ".join(sorted({run.row["device"] for run in runs}))),
     ]
-    if seconds:
-        facts.append(("Device time", f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"))
-    return facts
+    seconds = dict.fromkeys(sorted({device for device, _, _ in spent.values()}), 0.0)
+    for group, share in device_seconds(spent).items():
+        seconds[spent[group][0]] += share
+    return [*facts, ("Devices, time of training", ", ".join(_time(*each) for each in seconds.items()))]
+
+
+def _time(device: str, seconds: float) -> str:
+    if not seconds:
+        return device
+    return f"{device} {seconds / 3600:.1f} h" if seconds >= 3600 else f"{device} {seconds / 60:.1f} min"
 
 
 def origin(results: Results) -> list[Block]:

@@ -147,7 +147,7 @@ def datasets_of(specs: Iterable[RunSpec]) -> list[str]:
 
 
 def pack(left: Sequence[RunSpec], estimate: CostEstimate, seconds: float, most: int) -> Iterator[SpecGroup]:
-    """All groups, in order. A run that takes longer than `seconds` alone still gets a group: the next call continues it."""
+    """All groups, in order. A run that takes longer than `seconds` alone still gets a group, which calls continue."""
     left = list(left)
     while left:
         group = next_group(left, estimate, seconds, most) or next_group(left, estimate, float("inf"), 1)

@@ -16,7 +16,7 @@ from rewind.errors import DataError, UsageError, unknown_name
 from rewind.run_spec import RunSpec, canonical
 from rewind_lab.paper.choice import read_choice
 from rewind_lab.paper.datasets import Data, data_names
-from rewind_lab.paper.halves import closed, named_sets
+from rewind_lab.paper.halves import ONE_LENGTH, WHERE_ONE_LENGTH, closed, named_sets
 from rewind_lab.paper.published import SUITES, published
 
 ALGORITHMS = ("td3_bc", "iql", "edac", "rebrac", "bc")
@@ -42,7 +42,7 @@ class Part:
     settings: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     reuse: tuple[str, ...] = ("on_finish",)
     rank_exponents: tuple[float, ...] = (1.0,)
-    stagger: tuple[bool, ...] = (False,)
+    stagger: tuple[bool | str, ...] = (False,)  # WHERE_ONE_LENGTH: on sets whose trajectories have one length
     blocks: tuple[int | None, ...] = (None,)
     seeds: int | None = None
     steps: int | None = None
@@ -188,10 +188,11 @@ class Definitions:
             steps = choice.steps or part.steps or own.steps
             common = RunSpec(dataset, batch_size=own.batch_size, episodes=own.episodes, steps=steps)
             for seed, variant in product(self._seeds(part, choice, common.suite), variants):
+                stagger = dataset in ONE_LENGTH if variant["stagger"] == WHERE_ONE_LENGTH else variant["stagger"]
                 weight = required_beta(dataset) if variant["beta"] == "paper" else float(variant["beta"])
                 given = own.own_of(common.suite, variant["algorithm"]) if part.own else {}
                 given |= dict(variant["settings"])
-                more = {"beta": weight, "settings": tuple(given.items())}
+                more = {"beta": weight, "settings": tuple(given.items()), "stagger": stagger}
                 yield canonical(replace(common, seed=seed, **{**variant, **more}))
 
     def _seeds(self, part: Part, choice: RunChoice, suite: str) -> Sequence[int]:
@@ -264,6 +265,9 @@ def _part(table: str, content: dict[str, Any]) -> Part:
     for beta in part.betas:
         if beta != "paper" and not (isinstance(beta, (int, float)) and 0 <= beta <= 1):
             raise UsageError(f"table {table} has a beta of {beta!r}; expected a number from 0 to 1, or 'paper'")
+    for start in part.stagger:
+        if start not in (True, False, WHERE_ONE_LENGTH):
+            raise UsageError(f"table {table} has stagger = {start!r}; expected true, false or {WHERE_ONE_LENGTH!r}")
     for name in ("seeds", "steps"):
         value = getattr(part, name)
         if value is not None and (not isinstance(value, int) or value < 1):

@@ -12,6 +12,7 @@ from rewind.errors import unknown_name
 from rewind.statistics import deviation
 
 SUITES = {"mujoco": "MuJoCo", "antmaze": "AntMaze", "adroit": "Adroit"}  # a row of this name is the suite's total
+ALL_SUITES = SUITES | {"ogbench": "OGBench"}
 
 
 @dataclass(frozen=True)

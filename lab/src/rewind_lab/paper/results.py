@@ -138,10 +138,10 @@ class Index:
     runs: dict[str, str] = field(default_factory=dict)
     groups: dict[str, FinishedGroup] = field(default_factory=dict)
 
-    @property
-    def seconds(self) -> float:
-        """Of device time, in all."""
-        return sum(self._shares().values())
+    def seconds(self, *, accelerators: bool) -> float:
+        """Of time on accelerators, or on CPUs."""
+        shares = self._shares().items()
+        return sum(share for name, share in shares if self.groups[name].device.startswith("cpu") != accelerators)
 
     def shared(self) -> "Index":
         """The same, with what each group took of a device that others used as well."""

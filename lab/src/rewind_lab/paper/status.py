@@ -30,13 +30,17 @@ def status(
 ) -> dict[str, Any]:
     """Counts of runs and hours, in all and by table. A run that several tables want counts once in all.
 
-    done: wanted runs that are finished; hours_left: of the device; hours_spent: on all groups in the folder
+    done: wanted runs that are finished; hours_left: of the device; hours_spent, cpu_hours_spent: on all groups in the
+        folder, by accelerators and by CPUs
     begun: groups that are not finished; trained: they only have evaluations left
     """
     index = read_index(out)
     estimate = CostEstimate(index.shared(), sizes.device, definitions.defaults.points, sizes.cores, fused=sizes.fused)
     every = in_order(wanted)
-    figures = {**_counts(every, index, estimate, sizes), "hours_spent": index.seconds / 3600}
+    figures = _counts(every, index, estimate, sizes)
+    figures["hours_spent"], figures["cpu_hours_spent"] = (
+        index.seconds(accelerators=which) / 3600 for which in (True, False)
+    )
     figures["begun"] = [
         {"datasets": datasets_of(group), "algorithm": group[0].algorithm, "runs": len(group)}
         | {"trained": is_trained(work_folder(out, group))}
@@ -97,6 +101,7 @@ def status_text(figures: Mapping[str, Any]) -> str:
         f"{figures['done']:,} of {figures['runs']:,} runs done, each counted once; {figures['left']:,} left, about "
         f"{figures['hours_left']:.1f} device hours in {figures['groups_left']:,} groups; "
         f"{figures['hours_spent']:.1f} hours spent, {figures['hours_spent'] + figures['hours_left']:.1f} in all"
+        + (f"; {figures['cpu_hours_spent']:.1f} hours on CPUs" if figures["cpu_hours_spent"] else "")
     )
     if grid := figures.get("full_grid"):
         lines.append(

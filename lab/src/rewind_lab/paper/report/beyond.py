@@ -83,7 +83,12 @@ def compared_table(definitions: Definitions, definition: TableDefinition, result
 
 def _without_limited(scores: Scores, results: PaperResults, agents: Sequence[str]) -> tuple[Scores, str]:
     """Without data sets that can show nothing, and which these are; all of them where nothing else would be left."""
-    limits = {name: limit_of(results, name, agents[0]) for name in _datasets(scores)} if len(agents) == 1 else {}
+    if len(agents) > 1:
+        return scores, ""
+    limits = {
+        name: limit_of(results, name, agents[0], [own for (each, _), own in scores.items() if each == name])
+        for name in _datasets(scores)
+    }
     out = [name for name, limit in limits.items() if limit]
     if not out or len(out) == len(limits):
         return scores, ""

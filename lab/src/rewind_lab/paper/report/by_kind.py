@@ -12,20 +12,18 @@ from rewind.report.methods import ALGORITHMS, Method
 from rewind.report.runs import Protocol, standard_protocol
 from rewind.statistics import LEVEL, Estimate, holm
 from rewind_lab.paper.definitions import PRIORITIES, own_settings
-from rewind_lab.paper.halves import ONE_LENGTH
-from rewind_lab.paper.published import SUITES
+from rewind_lab.paper.published import ALL_SUITES
 from rewind_lab.paper.report.claims import Finding
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points, signed
 from rewind_lab.paper.report.controls import progress
 from rewind_lab.paper.report.results import PaperResults, source
 
-KINDS = SUITES | {"ogbench": "OGBench"}
 REWARDS = {"mujoco": "dense", "antmaze": "sparse", "adroit": "sparse", "ogbench": "sparse"}
 AGENTS = ("td3_bc", "iql")
 METHODS = {"TR": Method("tr", 1.0), "TR, β 0.75": Method("tr", 0.75)}  # of the figure
 RANKED = {f"TR by `{name}`": Method(name, 1.0) for name in PRIORITIES}
-WITH_NORM = ", with layer norm"  # which uniform sampling has too
-SHOWN = "TR by avg_reward, layer norm in both"  # of the figure
+WITH_NORM = ", layer norm in both"
+SHOWN = f"TR by avg_reward{WITH_NORM}"  # of the figure
 MOST_NAMED = 2  # differences in a sentence; the others are counted
 
 
@@ -33,7 +31,7 @@ MOST_NAMED = 2  # differences in a sentence; the others are counted
 class Gain:
     """A method's mean difference to uniform sampling over data sets of a kind, in points.
 
-    sets, limited: data sets with runs of both that can show a difference, and how many cannot (floor or ceiling)
+    sets, limited: differences by data set with runs of both that can show one, and how many cannot (floor or ceiling)
     runs: of both methods on the used ones
     p: of the difference, two-sided, not corrected; 1 where there is none
     """
@@ -42,7 +40,7 @@ class Gain:
     kind: str
     method: str
     difference: Estimate | None
-    sets: tuple[str, ...]
+    sets: Mapping[str, float]
     limited: int
     runs: int
     p: float = 1.0
@@ -53,18 +51,22 @@ class Gain:
 
     @property
     def counted(self) -> str:
-        """How many sets, of which robot if there is but one: "3 hopper sets", "1 of 2 sets, of hopper"."""
+        """How many sets, of which robot if there is but one, and from where to where the differences on them go."""
         robots = {name.partition("/")[2].partition("-")[0] for name in self.sets}
         robot = robots.pop() if self.kind == "mujoco" and len(robots) == 1 else ""
         if self.limited:
-            return f"{self.used} of {self.used + self.limited} sets" + (f", of {robot}" if robot else "")
-        return " ".join(filter(None, (str(self.used), robot, "set" if self.used == 1 else "sets")))
+            sets = f"{self.used} of {self.used + self.limited} sets" + (f", of {robot}" if robot else "")
+        else:
+            sets = " ".join(filter(None, (str(self.used), robot, "set" if self.used == 1 else "sets")))
+        if self.used < 2:
+            return sets
+        least, most = (signed(end(self.sets.values())) for end in (min, max))
+        return f"{sets}: {least} to {most}"
 
 
 def gains_by_kind(results: PaperResults, methods: Mapping[str, Method] = METHODS) -> list[Gain]:
     """By agent, kind and method, whether there are runs or not."""
-    spread = staggered(results)
-    return [_gain(spread, agent, kind, method, methods[method]) for agent in AGENTS for kind in KINDS
+    return [_gain(results, agent, kind, method, methods[method]) for agent in AGENTS for kind in ALL_SUITES
             for method in methods]  # fmt: skip
 
 
@@ -79,25 +81,11 @@ def figure_gains(results: PaperResults) -> list[Gain]:
     return [*gains_by_kind(results), *with_norm, *on_ogbench]
 
 
-def staggered(results: PaperResults) -> PaperResults:
-    """On trajectories of one length runs with staggered starts, as everybody is told to, instead of those in step.
-
-    Where an agent has none, those in step stay. On OGBench all sweeps are staggered anyway (`as_run`).
-    """
-    one_length = [run for run in results.every.values() if run.dataset in ONE_LENGTH and source(run.dataset)]
-    sweeps = [run for run in one_length if run.method.sampler != "baseline"]
-    spread = {(run.dataset, run.algorithm) for run in sweeps if run.protocol.stagger}
-    dropped = {id(run) for run in sweeps if not run.protocol.stagger and (run.dataset, run.algorithm) in spread}
-    own = {id(run): replace(run, protocol=run.protocol._replace(stagger=False)) for run in one_length}
-    kept = [own.get(id(run), run) for run in results.every.values() if id(run) not in dropped]
-    return PaperResults(kept, results.data)
-
-
 def gains_with_norm(results: PaperResults, methods: Mapping[str, Method]) -> list[Gain]:
     """Likewise on the paper's sets with layer norm, over uniform sampling with it."""
     protocol = results.protocol._replace(settings=json.dumps({"layer_norm": True}))
-    others = staggered(results).others
-    runs = [replace(run, protocol=results.protocol) for run in others if run.protocol == protocol]
+    runs = [results.every[run.row["run"]] for run in results.others if run.protocol == protocol]
+    runs = [replace(run, protocol=run.protocol._replace(settings=results.protocol.settings)) for run in runs]
     gains = gains_by_kind(PaperResults(runs, results.data), methods) if runs else []
     return [replace(gain, method=f"{gain.method}{WITH_NORM}") for gain in gains]
 
@@ -113,14 +101,17 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     used = {name: pair for name, pair in pairs.items() if not limit_of(results, name, agent)}
     limited = len(pairs) - len(used)
     if not used:
-        return Gain(agent, kind, label, None, (), limited, 0)
+        return Gain(agent, kind, label, None, {}, limited, 0)
     runs = sum(len(side) for pair in used.values() for side in pair)
     measured = results.difference(agent, used)
-    return Gain(agent, kind, label, measured.estimate, tuple(used), limited, runs, measured.p())
+    sets = {name: float(ones.mean() - others.mean()) for name, (ones, others) in used.items()}
+    return Gain(agent, kind, label, measured.estimate, sets, limited, runs, measured.p())
 
 
 def as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:
     """On OGBench sweeps are staggered (evidence.toml, part c), and an agent may have numbers of its own."""
+    if source(dataset) is not None:
+        return method
     suite = suite_of(dataset)
     usual = standard_protocol([run for run in results.every.values() if run.dataset == dataset])
     staggered = suite == "ogbench" if method.sampler != "baseline" else usual.stagger  # uniform sampling has no sweeps
@@ -157,7 +148,7 @@ def _above_and_below(clear: Sequence[Gain]) -> dict[str, list[Gain]]:
 def _caption(results: PaperResults) -> str:
     _, done, wanted = progress(results)
     sets = len({run.dataset for run in results.every.values()})
-    share = f"{done:,} of {wanted:,} planned runs so far" if done < wanted else f"All {wanted:,} planned runs"
+    share = f"{done:,} of {wanted:,} planned runs" if done < wanted else f"All {wanted:,} planned runs"
     return f"{share}, on {sets} rebuilt data sets, with 95% intervals over seeds."
 
 
@@ -179,10 +170,10 @@ def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
     unclear = [gain for gain in known if gain not in clear]
     told = [f"- {words}: {_named(gains)}" for words, gains in lines.items() if gains]
     if unclear:
-        plain = ", plain TR among them" if any(gain.method == "TR" for gain in unclear) else ""
-        told.append(f"- Not clear (Holm): the other {len(unclear)} of {len(known)} comparisons{plain}")
-    both_have = " (layer norm is in both)" if any(gain.method.endswith(WITH_NORM) for gain in clear) else ""
-    return [f"**{head}** Against uniform sampling{both_have}:", *told]
+        told.append(f"- Not clear: the other {len(unclear)} of {len(known)} comparisons")
+    if not any(gain.method == "TR" for gain in clear):
+        head = f"{head} Plain TR differs clearly nowhere."
+    return [f"**{head}** Against uniform sampling:", *told]
 
 
 def _value(gain: Gain) -> float:
@@ -197,7 +188,7 @@ def _in_order(gains: Sequence[Gain]) -> list[Gain]:
 
 def _named(gains: Sequence[Gain]) -> str:
     words = [
-        f"{gain.method} ({ALGORITHMS[gain.agent]}, {KINDS[gain.kind]}: {points(gain.difference)}, {gain.counted})"
+        f"{gain.method} ({ALGORITHMS[gain.agent]}, {ALL_SUITES[gain.kind]}: {points(gain.difference)}, {gain.counted})"
         for gain in _in_order(gains)[:MOST_NAMED]
     ]
     rest = len(gains) - MOST_NAMED
@@ -213,7 +204,7 @@ def _claims(findings: Sequence[Finding]) -> str:
         f"{'all' if counts[verdict] == total else counts[verdict]} {word.split('|')[counts[verdict] > 1]}"
         for verdict, word in words.items() if counts[verdict]
     )  # fmt: skip
-    return f"Of the paper's {total} claims about scores, by agent, {told}."
+    return f"Of the paper's {total} claims about scores {told}."
 
 
 def _advice() -> str:

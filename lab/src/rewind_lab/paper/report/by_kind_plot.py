@@ -6,7 +6,8 @@ from typing import Any
 
 from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, ORANGE, PALE, TEXT, TITLE, new_figure, save, styled
 from rewind.report.methods import ALGORITHMS
-from rewind_lab.paper.report.by_kind import AGENTS, KINDS, METHODS, REWARDS, SHOWN, Gain
+from rewind_lab.paper.published import ALL_SUITES
+from rewind_lab.paper.report.by_kind import AGENTS, METHODS, REWARDS, SHOWN, Gain
 from rewind_lab.paper.report.comparisons import points
 
 NAME = "evidence"
@@ -14,7 +15,8 @@ COLOURS = dict(zip((*METHODS, SHOWN), (BLUE, GREEN, ORANGE), strict=True))
 PLACES = dict(zip(COLOURS, (0.28, 0.35, 0.51), strict=True))  # of their names above the first panel
 BELOW = (
     "points over uniform sampling; arrow: the interval continues\n"
-    "2 of 3 sets: on the third every method is at floor or ceiling"
+    "after the intervals: the number of sets, and the lowest and highest difference on one of them\n"
+    "2 of 3 sets: on the others every method is at floor or ceiling"
 )
 LEAST, MOST = 10.0, 50.0  # points: where the axis ends, at least and at most
 
@@ -43,7 +45,7 @@ def by_kind_figure(gains: Sequence[Gain], folder: Path) -> list[Path]:
 
 def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
     axis.axvline(0, color=INK, linewidth=1)
-    kinds = list(KINDS)
+    kinds = list(ALL_SUITES)
     for kind in kinds:
         place, rows = len(kinds) - kinds.index(kind), [gain for gain in gains if gain.kind == kind]
         if all(gain.difference is None for gain in rows):
@@ -54,7 +56,7 @@ def _panel(axis: Any, gains: Sequence[Gain], reach: float) -> None:
             shown = [gain for gain in rows if gain.difference is not None]
             for number, gain in enumerate(shown):
                 _row(axis, gain, place + 0.27 * ((len(shown) - 1) / 2 - number), reach)
-    names = [f"{KINDS[kind]} ({REWARDS[kind]})" for kind in kinds]
+    names = [f"{ALL_SUITES[kind]} ({REWARDS[kind]})" for kind in kinds]
     axis.set_yticks(range(len(kinds), 0, -1), names, fontsize=TEXT)
     axis.set(xlim=(-reach, 3.4 * reach), ylim=(0.45, len(kinds) + 0.55))
     tick = reach // 10 * 10 or reach

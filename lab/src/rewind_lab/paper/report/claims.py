@@ -11,8 +11,10 @@ from typing import Any
 from rewind.errors import unknown_name
 from rewind.report.document import Block, Cell, Fold, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, Method
+from rewind.run_spec import RunSpec
 from rewind.statistics import holm
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
+from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.comparisons import (
     CEILING,
     FLOOR,
@@ -43,10 +45,17 @@ RULE = (
     f"reaches beyond {MARGIN:g}; it does not hold where the whole interval is below {MARGIN:g}. Otherwise it is "
     "undecided, and so it is where its p value, corrected for all claims of the table after Holm, exceeds 0.05. "
     "Beside stands the same difference from the paper's own tables, for the same data sets. “Can this data show "
-    "it?”: no where the interval holds 0 and is wider than the paper's effect, or where the other method leaves no "
-    "room for it below 100."
+    "it?”: no where the claim is undecided and the interval reaches farther than the paper's effect, or where the "
+    "other method leaves no room for the effect below 100."
 )
 SCORES, COSTS = "claims about scores, each for an agent", "claims about cost"
+VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
+IN_STEP = "With all sweeps in step"
+LITERALLY = (
+    "Sweeps over trajectories of one length have staggered starts here. Read literally, the paper starts all at the "
+    "last step, so that a batch is a single time step; its own results on such data, near uniform sampling's, do not "
+    "look like it."
+)
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 
 
@@ -131,6 +140,37 @@ def judge(results: PaperResults, cost: Cost | None) -> list[Finding]:
     return findings + [Finding(claim, "td3_bc", _judge_cost(claim.cost or "", cost), cost=cost) for claim in costs]
 
 
+def read_literally(results: PaperResults) -> list[Finding]:
+    """The claims whose sweeps are in step on some data set, if those are taken for the paper's method; if judged."""
+    in_step = results.literally()
+    return [
+        finding
+        for finding in judge(in_step, None)
+        if finding.contrast is not None
+        and finding.verdict != "open"
+        and any(in_step.here(name) in ONE_LENGTH for name in finding.contrast.used)
+    ]
+
+
+def literal_words(literal: Sequence[Finding], findings: Sequence[Finding]) -> list[Block]:
+    """Of them those with another verdict, in a paragraph."""
+    verdicts = {(each.claim.name, each.algorithm): each.verdict for each in findings}
+    told = [
+        f"{each.claim.text} ({ALGORITHMS[each.algorithm]}): {finding_words(each)}"
+        for each in literal
+        if each.verdict != verdicts.get((each.claim.name, each.algorithm))
+    ]
+    return [f"{LITERALLY} {IN_STEP}, other verdicts: {'; '.join(told)}."] if told else []
+
+
+def finding_words(finding: Finding) -> str:
+    """A verdict about scores, its numbers, and on how many data sets."""
+    contrast = finding.contrast
+    assert contrast is not None
+    over = f"on {len(contrast.used)} of {len(contrast.wanted)} data sets"
+    return f"{VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}"
+
+
 def _planned(claim: Claim, algorithm: str) -> bool:
     """Whether all of its methods are to be run on enough of its data sets."""
     names = [here for name in claim.datasets if (here := name_here(name, "rewind", newest=True)) is not None]
@@ -143,9 +183,13 @@ def _planned(claim: Claim, algorithm: str) -> bool:
 def _wanted() -> frozenset[tuple[str, str, Method | None]]:
     """Data sets, agents and methods that the evidence wants enough plain runs of."""
     specs = in_order(load_definitions(EVIDENCE).wanted(RunChoice()))
-    plain = [spec for spec in specs if not (spec.settings or spec.stagger) and spec.reuse == "on_finish"]
+    plain = [spec for spec in specs if not spec.settings and spec.reuse == "on_finish" and _usual_start(spec)]
     counts = Counter((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in plain)
     return frozenset(cell for cell, runs in counts.items() if runs >= LEAST_RUNS)
+
+
+def _usual_start(spec: RunSpec) -> bool:
+    return spec.stagger == (spec.dataset in ONE_LENGTH and spec.sampler != "baseline")
 
 
 def _judge_cost(row: str, cost: Cost | None) -> str:
@@ -154,7 +198,7 @@ def _judge_cost(row: str, cost: Cost | None) -> str:
     return "holds" if cost.ratios[row] - 1 <= paper_overhead(row) else "fails"
 
 
-def claims_blocks(findings: Sequence[Finding]) -> list[Block]:
+def claims_blocks(findings: Sequence[Finding], literal: Sequence[Finding] = ()) -> list[Block]:
     """How many hold, and a line for each claim and algorithm with enough data; those about cost apart."""
     scores, costs = _by_kind(findings)
     judged = [finding for finding in scores if finding.verdict != "open"]
@@ -162,7 +206,7 @@ def claims_blocks(findings: Sequence[Finding]) -> list[Block]:
     columns = ("Claim", "Verdict", "Agent", "Ours", "Paper", "Compared")
     lines = [Line(each.claim.text, _cost_cells(each)) for each in costs]
     cost_table = Table("The paper's claims about cost", columns, lines, cards=True)
-    return [counted(scores, SCORES), *tables, counted(costs, COSTS), cost_table]
+    return [counted(scores, SCORES), *tables, *literal_words(literal, findings), counted(costs, COSTS), cost_table]
 
 
 def open_claims(findings: Sequence[Finding]) -> list[Block]:
@@ -173,19 +217,23 @@ def open_claims(findings: Sequence[Finding]) -> list[Block]:
     return [Fold(head, [_scores_table(head, those)]) for head, those in waiting.items() if those]
 
 
-def verdicts(findings: Sequence[Finding]) -> list[Block]:
+def verdicts(findings: Sequence[Finding], literal: Sequence[Finding] = ()) -> list[Block]:
     """The judged claims in few words, for a page that people read."""
     scores, costs = _by_kind(findings)
     lines = []
     for finding in scores:
         if finding.verdict != "open":
-            verdict, agent, ours, other_sets, paper, _, _, shown = _cells(finding, reach=0.0)
-            cells = [Cell(agent.text), verdict, Cell(ours.text), other_sets, paper, shown]
+            verdict, agent, ours, other_sets, paper, _, sets, shown = _cells(finding, reach=0.0)
+            cells = [Cell(agent.text), verdict, Cell(ours.text), other_sets, sets, paper, shown]
             lines.append(Line(finding.claim.text, cells))
-    columns = ("Claim", "Agent", "Verdict", "Ours, over seeds", "Seeds and sets", "Paper", "Can this data show it?")
+    columns = (
+        "Claim", "Agent", "Verdict", "Ours, over seeds", "Over seeds and sets", "Data sets", "Paper",
+        "Can this data show it?",
+    )  # fmt: skip
     tables: list[Block] = [Table("The paper's claims", columns, lines)] if lines else []
     told = [f"{each.claim.text.partition(':')[0]}: {cost_words(each)}" for each in costs]
-    return [counted(scores, SCORES), *tables, counted(costs, COSTS), f"{'. '.join(told)}."]
+    costs_told = f"{'. '.join(told)}."
+    return [counted(scores, SCORES), *tables, *literal_words(literal, findings), counted(costs, COSTS), costs_told]
 
 
 def _by_kind(findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
@@ -221,7 +269,7 @@ def _cells(finding: Finding, reach: float) -> list[Cell]:
         Cell(points(contrast.paper)),
         Cell("" if finding.p is None else "< 0.001" if finding.p < 0.001 else f"{finding.p:.3f}"),
         Cell(f"{len(contrast.used)} of {len(contrast.wanted)}"),
-        Cell(can_show(contrast)),
+        Cell(can_show(contrast, finding.verdict)),
     ]
 
 

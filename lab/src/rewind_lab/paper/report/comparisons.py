@@ -1,7 +1,7 @@
 """Ours against the paper's, and methods against each other: the rules by which the page colours and judges."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
@@ -199,9 +199,9 @@ def at_limit(results: PaperResults, name: str, algorithm: str) -> str:
     return limit_of(results, results.here(name), algorithm)
 
 
-def limit_of(results: PaperResults, dataset: str | None, algorithm: str) -> str:
-    """The same of any data set, by its name in the results."""
-    means = [float(scores.mean()) for scores in results.cells(dataset, algorithm) if len(scores)]
+def limit_of(results: PaperResults, dataset: str | None, algorithm: str, more: Iterable[Array] = ()) -> str:
+    """The same of any data set, by its name in the results. more: scores of further methods."""
+    means = [float(scores.mean()) for scores in (*results.cells(dataset, algorithm), *more) if len(scores)]
     if not means:
         return ""
     at_ceiling = min(means) >= CEILING and max(means) - min(means) <= FLOOR
@@ -243,8 +243,8 @@ def effect(contrast: Contrast) -> str:
     return "helps" if ours.low > 0 else "hurts" if ours.high < 0 else "undecided"
 
 
-def can_show(contrast: Contrast) -> str:
-    """Whether this data could show the paper's effect, and if not, why."""
+def can_show(contrast: Contrast, verdict: str) -> str:
+    """Whether this data could show the paper's effect, and if not, why. A claim that is decided had enough seeds."""
     left = [f"{count} at the {limit}" for limit, count in Counter(contrast.limits.values()).items()]
     without = f"; left out: {', '.join(left)}" if left else ""
     ours = contrast.judged
@@ -254,9 +254,8 @@ def can_show(contrast: Contrast) -> str:
     theirs = 0.0 if contrast.paper is None else contrast.paper.value
     if theirs and contrast.level is not None and contrast.level + theirs > 100 and ours.low <= 0:
         return f"no: from {contrast.level:.0f} points there is no room for {theirs:.0f}{without}"
-    if ours.low <= 0 <= ours.high and reach > max(abs(theirs), MARGIN):
-        return f"no: too few seeds, ±{reach:.1f}{without}"
-    return f"yes, ±{reach:.1f}{without}"
+    few = "no: too few seeds" if verdict == "undecided" and reach > max(abs(theirs), MARGIN) else "yes"
+    return f"{few}, ±{reach:.1f}{without}"
 
 
 def direction(ours: Estimate | None, theirs: Estimate | None) -> str:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, short
 from rewind_lab.paper.choice import read_choice
@@ -11,10 +14,10 @@ from rewind_lab.paper.report.beyond import compared_table
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
 from rewind_lab.paper.report.recommendation import (
     AGENT,
-    layer_norm_alone,
     outcome_of,
     outcome_rows,
     outcome_text,
+    taken_apart,
     verdict_text,
 )
 from rewind_lab.paper.report.results import PaperResults, source
@@ -56,40 +59,66 @@ def controls(results: PaperResults) -> list[Block]:
 
 
 def explained(results: PaperResults) -> list[Block]:
-    """The same in few words: of each control the means, or the differences; first what the lengths explain."""
+    """The same in few words: of each control the means, or the differences; first what lengths and order explain."""
+    orders = _orders(results)
+    told = load_definitions(EVIDENCE).tables["e_order"].title if orders else ""  # by its differences
     return [
         *_lengths(results),
+        *orders,
         *(
             " ".join(filter(None, [_in_words(block), block.note])) if isinstance(block, Table) else block
             for block in controls(results)
+            if not (isinstance(block, Table) and block.caption == told)
         ),
     ]
 
 
 def _lengths(results: PaperResults) -> list[Block]:
-    """What plain TR gains where trajectories differ in length, and where they do not; nothing if either lacks runs."""
-    pairs = {}
-    for name in results.datasets:
-        ones, others = (results.scores(name, AGENT, sampler) for sampler in ("tr", "baseline"))
-        if (
-            source(name) is not None
-            and min(len(ones), len(others)) >= LEAST_RUNS
-            and not limit_of(results, name, AGENT)
-        ):
-            pairs[name] = (ones, others)
-    alike = {name: pair for name, pair in pairs.items() if name in ONE_LENGTH}
-    mixed = {name: pair for name, pair in pairs.items() if name not in ONE_LENGTH}
+    """What plain TR gains where trajectories differ in length, and where they do not and sweeps are in step."""
+    in_step = results.literally()
+    mixed = {name: pair for name, pair in _tr_pairs(results).items() if name not in ONE_LENGTH}
+    alike = {name: pair for name, pair in _tr_pairs(in_step).items() if name in ONE_LENGTH}
     if not alike or not mixed:
         return []
     one, many = (
-        f"{len(some)} {'set' if len(some) == 1 else 'sets'}{named}: {points(results.difference(AGENT, some).estimate)}"
-        for some, named in ((alike, f" ({', '.join(map(short, alike))})"), (mixed, ""))
+        f"{len(some)} {'set' if len(some) == 1 else 'sets'}{named}: {points(of.difference(AGENT, some).estimate)}"
+        for of, some, named in ((in_step, alike, f" ({', '.join(map(short, alike))})"), (results, mixed, ""))
     )
     return [
-        f"Trajectories of one length (TR over uniform sampling, {ALGORITHMS[AGENT]}, in points). Lengths differ, "
-        f"{many}; one length, {one}. There all sweeps are in step, and a batch is a single time step; `stagger=True` "
-        "spreads them."
+        f"Trajectories of one length (TR minus uniform sampling, {ALGORITHMS[AGENT]}, in points). Lengths differ, "
+        f"{many}; one length and sweeps in step, {one}. In step, a batch is a single time step; `stagger=True` spreads "
+        "the sweeps."
     ]
+
+
+def _tr_pairs(results: PaperResults) -> dict[str, tuple[Array, Array]]:
+    """Scores of plain TR and of uniform sampling on the paper's sets that can show a difference."""
+    pairs = {}
+    for name in results.datasets:
+        ones, others = (results.scores(name, AGENT, sampler) for sampler in ("tr", "baseline"))
+        enough = min(len(ones), len(others)) >= LEAST_RUNS
+        if source(name) is not None and enough and not limit_of(results, name, AGENT):
+            pairs[name] = (ones, others)
+    return pairs
+
+
+def _orders(results: PaperResults) -> list[Block]:
+    """What another order than backward changes, and uniform sampling, on the sets that can show it."""
+    scores: dict[str, dict[str, list[float]]] = {}  # by order and data set
+    for spec in load_definitions(EVIDENCE).wanted(RunChoice(["e_order"]))["e_order"]:
+        if spec.run in results.every and not limit_of(results, spec.dataset, AGENT):
+            order = "uniform sampling" if spec.sampler == "baseline" else dict(spec.settings).get("order", "backward")
+            score = results.every[spec.run].score
+            scores.setdefault(order, {}).setdefault(spec.dataset, []).append(score)
+    backward = scores.pop("backward", {})
+    told = []
+    for order, found in scores.items():
+        both = [name for name in found if min(len(found[name]), len(backward.get(name, ()))) >= LEAST_RUNS]
+        if both:
+            pairs = {name: (np.array(found[name]), np.array(backward[name])) for name in both}
+            gain = points(results.difference(AGENT, pairs).estimate)
+            told.append(f"{order} {gain} ({', '.join(map(short, both))})")
+    return [f"Orders minus backward sweeps, one-step targets, in points. {'; '.join(told)}."] if told else []
 
 
 def _in_words(table: Table) -> str:
@@ -99,7 +128,7 @@ def _in_words(table: Table) -> str:
         one, other = table.columns[1:3]
         means = [line for line in table.lines if line.total] or table.lines
         heads, ends = [line.head for line in means], [line.cells[-1] for line in means]
-        return _listed(table.caption, f"{other} over {one}, in points", heads, ends)
+        return _listed(table.caption, f"{other} minus {one}, in points", heads, ends)
     if last.total:
         return _listed(
             table.caption, f"mean scores of {last.head.removeprefix(MEAN)} sets", table.columns[1:], last.cells
@@ -129,19 +158,16 @@ def recommendation(results: PaperResults) -> list[Block]:
     outcome, setting = outcome_of(results), read_choice()
     if isinstance(outcome, str):
         chosen = (
-            [] if setting is None else [f"Chosen on {setting.date}: {setting}, {setting.because}.{_alone(results)}"]
+            [] if setting is None else [f"Chosen on {setting.date}: {setting}, {setting.because}.", *_parts(results)]
         )
         return [*chosen, *outcome_text(outcome).split("\n")]
     rows = outcome_rows(outcome)
     lines = [Line(short(name), [Cell(points(one.estimate))], total=pooled) for name, one, pooled in rows]
     table = Table("The recommended setting over uniform sampling, in points", ["Data set", "Difference"], lines)
-    return [verdict_text(outcome) + _alone(results), table]
+    return [verdict_text(outcome), *_parts(results), table]
 
 
-def _alone(results: PaperResults) -> str:
-    """What layer norm gains without a sampler, where the chosen setting has it and uniform sampling has not."""
-    found = layer_norm_alone(results)
-    if found is None:
-        return ""
-    gain = f"{points(found.pooled.estimate)} on {len(found.sets)}"
-    return f" Uniform sampling has no layer norm there; layer norm alone gains {gain}."
+def _parts(results: PaperResults) -> list[Block]:
+    """Where the gain of the setting for sparse rewards comes from."""
+    parts = [f"{what}: {points(gain.estimate)}" for what, gain in taken_apart(results).items()]
+    return [f"Where the gain on sparse rewards comes from (data sets): {'; '.join(parts)}."] if parts else []

@@ -1,5 +1,6 @@
 """How many critics diverge: plain, with bounded targets, with layer norm, and ReBRAC's; and what they score."""
 
+import json
 from collections.abc import Mapping, Sequence
 
 from rewind.report.document import Block, Cell, Line, Table
@@ -8,7 +9,7 @@ from rewind.report.runs import FinishedRun, scores_of
 from rewind.report.stability import CRITICS, critic_known, diverged
 from rewind.run_spec import RunSpec
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
-from rewind_lab.paper.halves import NAMED, choosing_half
+from rewind_lab.paper.halves import NAMED, choosing_half, in_step
 from rewind_lab.paper.published import in_print
 from rewind_lab.paper.report.results import PaperResults
 
@@ -42,7 +43,26 @@ def divergence(results: PaperResults) -> list[Block]:
     columns = ["Critics", "Sampling", "Runs", "Diverged", *(f"Score, {_maze(name)}" for name in mazes)]
     shown: list[Block] = [Table("Critics that diverge", columns, lines, NOTE)] if lines else []
     told = [critic if len(own) == len(METHODS) else f"{critic} ({', '.join(own)})" for critic, own in missing.items()]
-    return [*shown, f"Not run yet: {'; '.join(told)}."] if told else shown
+    shown += [f"Not run yet: {'; '.join(told)}."] if told else []
+    return [*shown, *_elsewhere(results)]
+
+
+def _elsewhere(results: PaperResults) -> list[Block]:
+    """Of TD3+BC on other sets, whatever the sampler: those on which a critic diverged."""
+    counts: dict[str, dict[bool, list[bool]]] = {}  # by data set and layer norm
+    for run in results.every.values():
+        control = in_step(run.dataset, run.method.sampler, stagger=run.protocol.stagger)
+        if run.algorithm == "td3_bc" and run.dataset not in NAMED["antmaze-v1"] and critic_known(run) and not control:
+            norm = bool(json.loads(run.protocol.settings).get("layer_norm"))
+            counts.setdefault(short(run.dataset), {False: [], True: []})[norm].append(diverged(run))
+    lines = [
+        Line(name, [Cell(f"{sum(lost)} of {len(lost)}" if lost else "") for lost in ways.values()])
+        for name, ways in sorted(counts.items())
+        if any(map(any, ways.values()))
+    ]
+    columns = ["Data set", "Without layer norm", "With layer norm"]
+    note = "Data sets on which none diverged are left out."
+    return [Table("TD3+BC's critics that diverge on other data, all samplers", columns, lines, note)] if lines else []
 
 
 def wanted_runs(mazes: Sequence[str]) -> Wanted:

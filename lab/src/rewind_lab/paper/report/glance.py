@@ -10,9 +10,9 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
-from rewind_lab.paper.report.by_kind import as_run, clear_words, recommended_words, staggered
-from rewind_lab.paper.report.claims import Finding, cost_words
-from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, points, signed
+from rewind_lab.paper.report.by_kind import as_run, clear_words, recommended_words
+from rewind_lab.paper.report.claims import IN_STEP, VERDICTS, Finding, cost_words, finding_words
+from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, signed
 from rewind_lab.paper.report.recommendation import outcome_of, passed
 from rewind_lab.paper.report.results import PaperResults, paper_sets, source
 
@@ -28,7 +28,6 @@ MARKS = (
     "paper, “≠” opposite, “~” not clear (an interval holds 0), “·” no runs yet."
 )
 MAIN = ("tr_sparse", "tr_medium_replay", "weighted_baseline", "quality_sparse", "lower_dense", "cost_tr")
-VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 
 
 # By title: the agent, the paper's column, and the beta of our TR that stands beside it.
@@ -78,25 +77,30 @@ def _other_bar(results: PaperResults, name: str, algorithm: str, beta: float) ->
     return Bar(short(name), *found, None, "unclear", limit=limit_of(results, name, algorithm))
 
 
-def glance(results: PaperResults, first: PaperResults | None, findings: Sequence[Finding]) -> list[Block]:
+def glance(
+    results: PaperResults, first: PaperResults | None, findings: Sequence[Finding], literal: Sequence[Finding] = ()
+) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
-    first_claim, *others, advice = sentences(findings, results)
+    first_claim, *others, advice = sentences(findings, results, literal)
     return [first_claim, *clear_words(results), advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
-def answers(findings: Sequence[Finding], results: PaperResults) -> list[Block]:
+def answers(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:
     """Does TR help, when, at what cost, and what to use: for a page that has the other claims in a table."""
-    helps, *_, cost, advice = sentences(findings, results)
+    helps, *_, cost, advice = sentences(findings, results, literal)
     return [helps, *clear_words(results), cost, advice]
 
 
-def sentences(findings: Sequence[Finding], results: PaperResults) -> list[Block]:
-    """One for each main claim and its first agent, and what to start with."""
+def sentences(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:
+    """One for each main claim and its first agent, and what to start with.
+
+    literal: the claims with sweeps in step, where they can be judged
+    """
     told: list[Block] = []
     for name in MAIN:
         found = next((finding for finding in findings if finding.claim.name == name), None)
         if found is not None:
-            told.append(_cost_sentence(found) if found.contrast is None else _sentence(found) + _spread(found, results))
+            told.append(_sentence(found) + _in_step(found, literal) if found.contrast else _cost_sentence(found))
     return [*told, f"What to start with: {_advice(results)}."]
 
 
@@ -121,8 +125,7 @@ def _sentence(finding: Finding) -> str:
     head = f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
     sets = len(contrast.used)
     if finding.verdict != "open":
-        over = f"on {sets} of {len(contrast.wanted)} data sets"
-        return f"{head}: {VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}{theirs}."
+        return f"{head}: {finding_words(finding)}{theirs}."
     limits = f"; on {len(contrast.limits)} more every method is at floor or ceiling" if contrast.limits else ""
     methods = len(finding.claim.ones) + len(finding.claim.others)
     compared = "both methods" if methods == 2 else f"all {methods} methods"
@@ -130,16 +133,11 @@ def _sentence(finding: Finding) -> str:
     return f"{head}: not enough data yet{theirs}: {lack}."
 
 
-def _spread(finding: Finding, results: PaperResults) -> str:
-    """What staggered starts change, where trajectories have one length and such runs are there."""
-    contrast = finding.contrast
-    assert contrast is not None
-    question = replace(finding.claim.question(finding.algorithm), datasets=contrast.used, limits=False)
-    again = question.ask(staggered(results))
-    if contrast.ours is None or again.ours is None or again.ours == contrast.ours:
-        return ""
-    where = f"the same {len(again.used)}" if len(again.used) == len(contrast.used) else f"{len(again.used)} of them"
-    return f" With staggered starts where trajectories have one length: {points(again.ours)} on {where}."
+def _in_step(finding: Finding, literal: Sequence[Finding]) -> str:
+    """What sweeps in step change, where there are such runs."""
+    asked = (finding.claim, finding.algorithm)
+    again = next((each for each in literal if (each.claim, each.algorithm) == asked), None)
+    return "" if again is None else f" {IN_STEP}: {finding_words(again)}."
 
 
 def _cost_sentence(finding: Finding) -> str:

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rewind.data.ogbench import suite_of
 from rewind.errors import UsageError
 from rewind.run_spec import RunSpec
 from rewind.statistics import Measured
 from rewind.table import table
 from rewind_lab.paper.choice import SWITCHES, KindSetting, read_choice, way_of
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions, own_settings
-from rewind_lab.paper.halves import ONE_LENGTH, choosing_half, named_sets
+from rewind_lab.paper.halves import choosing_half, in_step, named_sets
+from rewind_lab.paper.published import ALL_SUITES
 from rewind_lab.paper.report.comparisons import told
 from rewind_lab.paper.report.results import PaperResults
 
@@ -163,17 +165,35 @@ def by_rule(results: PaperResults) -> tuple[dict[str, KindSetting], str]:
         best = max(gaining, key=lambda way: _low(gaining[way]), default="baseline")
         chosen[kind] = way_of(best)
         gain = f"{told(gaining[best].pooled.estimate, '+.1f')} points" if gaining else "no gain is clear"
-        asked = f"{len(complete)} of {len(ways)} settings ran on all of them and are nowhere too far below"
+        asked = f"of {len(ways)} settings {len(complete)} ran on all of them and are nowhere too far below"
         reasons.append(f"{gain} over uniform sampling on {len(every)} data sets with {kind} rewards ({asked})")
     return chosen, f"by the rule of evidence.toml: {'; '.join(reasons)}"
 
 
-def layer_norm_alone(results: PaperResults) -> KindResult | None:
-    """Uniform sampling with layer norm over that without, on sparse sets of the choosing half; if that was chosen."""
+def taken_apart(results: PaperResults) -> dict[str, Measured]:
+    """What the setting chosen for sparse rewards gains on the choosing half, by suite and by what it consists of."""
     setting = read_choice()
-    if setting is None or not setting.sparse.layer_norm:
-        return None
-    return _compared(results).get(str(KindSetting("baseline", layer_norm=True)), {}).get("sparse")
+    if setting is None:
+        return {}
+    cells = _cells(results)
+    ours, uniform = cells.get(str(setting.sparse), {}), cells.get("baseline", {})
+    names = _by_kind(name for name in ours if name in uniform)["sparse"]
+    suites: dict[str, list[str]] = {}
+    for name in names:
+        suites.setdefault(str(suite_of(name)), []).append(name)
+    parts = {
+        f"{ALL_SUITES[suite]} ({len(own)})": _difference(results, ours, uniform, own) for suite, own in suites.items()
+    }
+    norm = cells.get(str(KindSetting("baseline", layer_norm=True)), {})
+    if setting.sparse.layer_norm and set(names) <= norm.keys():
+        plain = [name for name in names if "layer_norm" not in own_settings(str(suite_of(name)), AGENT)]
+        parts[f"layer norm alone, where uniform sampling has none ({len(plain)})"] = _difference(
+            results, norm, uniform, plain
+        )
+        parts[f"the setting over uniform sampling with layer norm ({len(names)})"] = _difference(
+            results, ours, norm, names
+        )
+    return parts
 
 
 def _low(found: KindResult) -> float:
@@ -196,8 +216,8 @@ def _cells(results: PaperResults) -> dict[str, Sets]:
     scores: dict[RunSpec, float] = {}
     for spec in (spec for specs in wanted.values() for spec in specs if spec.run in results.every):
         has_own = own_settings(spec.suite, AGENT).keys() <= dict(spec.settings).keys()
-        in_step = spec.dataset in ONE_LENGTH and spec.sampler != "baseline" and not spec.stagger
-        if spec.dataset in choosing and has_own and not in_step:
+        control = in_step(spec.dataset, spec.sampler, stagger=spec.stagger)
+        if spec.dataset in choosing and has_own and not control:
             scores[spec] = results.every[spec.run].score
     cells: dict[str, Sets] = {_ways(spec)[0]: {} for spec in scores}
     for spec, score in scores.items():

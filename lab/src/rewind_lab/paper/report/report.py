@@ -45,14 +45,15 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
     if not results.sources:
         return training_page.build(results)
     found = claims.judge(results, costs[0] if costs else None)
-    sections = [section for section in _sections(results, costs, first, found) if section.blocks]
+    literal = claims.read_literally(results)
+    sections = [section for section in _sections(results, costs, first, found, literal) if section.blocks]
     charts = {"curves": _with_a_story_first(score_curves(results)), "profiles": summary.profiles(results)}
     data = chart_data(charts, training_page.names_of(results) | SUITES, every_label=True)
     where = {"d4rl": "on D4RL's data", "rewind": "on rebuilt data"}[results.data]
     subtitle = f"Prioritized Trajectory Replay (Liu et al. 2023), {where}: our numbers beside the paper's."
     extracts = [
-        Section("answers", "In short", answers(found, results)),
-        Section("verdicts", "Claims", claims.verdicts(found)),
+        Section("answers", "In short", answers(found, results, literal)),
+        Section("verdicts", "Claims", claims.verdicts(found, literal)),
     ]
     if results.newest:
         extracts.append(Section("explained", "What explains it", explained(results)))
@@ -61,7 +62,11 @@ def build(results: PaperResults, costs: Sequence[Cost] = (), first: PaperResults
 
 
 def _sections(
-    results: PaperResults, costs: Sequence[Cost], first: PaperResults | None, found: Sequence[claims.Finding]
+    results: PaperResults,
+    costs: Sequence[Cost],
+    first: PaperResults | None,
+    found: Sequence[claims.Finding],
+    literal: Sequence[claims.Finding],
 ) -> list[Section]:
     """In the order of the page: first what answers the reader's questions. Those without blocks are left out."""
     notice = [*_other_protocol(results), *_mixed_kernels(results)]
@@ -75,8 +80,8 @@ def _sections(
     extra = [*beyond.beyond_tables(results), *bounded_tables(results)]
     own = [run for run in results.runs if source(run.dataset) is None]
     return [
-        Section("glance", "At a glance", glance(results, first, found)),
-        Section("claims", "Claims", [*notice, *claims.claims_blocks(found)]),
+        Section("glance", "At a glance", glance(results, first, found, literal)),
+        Section("claims", "Claims", [*notice, *claims.claims_blocks(found, literal)]),
         Section("progress", "What has run", [progress(results)[0]] if newest else []),
         Section("controls", "What explains it", controls(results) if newest else []),
         Section("divergence", "Critics that diverge", divergence(results) if newest else []),
@@ -131,16 +136,19 @@ def _facts(results: PaperResults, first: PaperResults | None) -> list[tuple[str,
         _, done, wanted = progress(results)
         counts, others = ("Runs of the evidence", f"{done:,} of {wanted:,}"), []
         failed = _failed(list(results.every.values()))
-        rest = [failed if name == "Failed runs" else (name, value) for name, value in rest]
+        rest = [each for name, value in rest for each in (failed if name == "Failed runs" else [(name, value)])]
     earlier = [] if first is None else [("Runs of the first edition", f"{len(first.every):,}")]
     return [counts, *others, *earlier, *rest]
 
 
-def _failed(runs: Sequence[FinishedRun]) -> tuple[str, str]:
+def _failed(runs: Sequence[FinishedRun]) -> list[tuple[str, str]]:
     """That no run failed does not say that no critic diverged."""
     known = [run for run in runs if critic_known(run)]
     broken = sum(not run.alive for run in runs)
-    return "Critics that diverged; failed runs", f"{sum(map(diverged, known)):,} of {len(known):,}; {broken:,}"
+    return [
+        ("Critics that diverged", f"{sum(map(diverged, known)):,} of {len(known):,}"),
+        ("Failed runs", f"{broken:,}"),
+    ]
 
 
 def _origin(results: PaperResults) -> list[Block]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from rewind.agents.settings import paper_beta
@@ -9,6 +10,7 @@ from rewind.data.catalogue import Entry, catalogue, known_entry
 from rewind.report.methods import LABELS, Method
 from rewind.report.runs import FinishedRun, Results, named_variants, standard_protocol
 from rewind_lab.paper.datasets import Data, rebuilt
+from rewind_lab.paper.halves import ONE_LENGTH, in_step
 from rewind_lab.paper.published import SUITES, published
 
 SOURCES: tuple[Data, ...] = ("d4rl", "rewind")
@@ -19,19 +21,20 @@ class PaperResults(Results):
     other data all there are.
 
     data: which of the paper's data sets are meant, D4RL's or the rebuilt ones; None: those with the most runs
+    literal: compare sweeps over trajectories of one length that are in step instead of those with staggered starts
     sources: how many runs there are on each of the two
     newest: whether the rebuilt ones are those nearest to D4RL's (-v1), as in all results after the first edition
     others: runs on the paper's data sets by other protocols
     """
 
-    def __init__(self, runs: Sequence[FinishedRun], data: Data | None = None) -> None:
-        self._asked = data
+    def __init__(self, runs: Sequence[FinishedRun], data: Data | None = None, *, literal: bool = False) -> None:
+        self._asked, self._literal = data, literal
         super().__init__(runs)
         # Where the paper's beta is 1, TR stands in the weighted column; but not for an agent that nobody weighed.
         self._weighted = {run.algorithm for run in self.runs if run.method.sampler == "tr" and 0 < run.method.beta < 1}
 
     def compared(self, runs: Sequence[FinishedRun]) -> list[FinishedRun]:
-        known = [run for run in runs if source(run.dataset) is not None]
+        known = [_with_usual_start(run) for run in runs if source(run.dataset) is not None and self._counts(run)]
         self.sources = Counter(where for run in known if (where := source(run.dataset)) is not None)
         self.data: Data = self._asked or (self.sources.most_common(1)[0][0] if self.sources else "d4rl")
         self.newest = any(run.dataset in _newer() for run in known)
@@ -39,6 +42,16 @@ class PaperResults(Results):
         self.others = [run for run in known if run.protocol != self.protocol]
         unknown = [run for run in runs if source(run.dataset) is None]
         return [run for run in known if run.protocol == self.protocol] + named_variants(unknown)
+
+    def _counts(self, run: FinishedRun) -> bool:
+        """Where trajectories have one length, sweeps begin in one way in all runs that are compared."""
+        if run.dataset not in ONE_LENGTH or run.method.sampler == "baseline":
+            return True
+        return _is_in_step(run) == self._literal
+
+    def literally(self) -> "PaperResults":
+        """The same runs as the paper's text can be read: every sweep starts at the last step."""
+        return PaperResults(list(self.every.values()), self.data, literal=True)
 
     @property
     def datasets(self) -> list[str]:
@@ -77,6 +90,15 @@ class PaperResults(Results):
     def here(self, paper_name: str) -> str | None:
         """What a data set of the paper is called in these results."""
         return name_here(paper_name, self.data, newest=self.newest)
+
+
+def _is_in_step(run: FinishedRun) -> bool:
+    return in_step(run.dataset, run.method.sampler, stagger=run.protocol.stagger)
+
+
+def _with_usual_start(run: FinishedRun) -> FinishedRun:
+    """Staggered starts are usual where trajectories have one length."""
+    return replace(run, protocol=run.protocol._replace(stagger=False)) if run.dataset in ONE_LENGTH else run
 
 
 @cache
