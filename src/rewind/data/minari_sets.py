@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rewind.data.episodes import check_keys, flatten, from_episodes
+from rewind.data.episodes import check_keys, from_episodes, only_keys, with_keys
 from rewind.data.flags import flag_array, split_terminals
 from rewind.data.hdf5 import check_inside
 from rewind.data.parts import each_part
@@ -71,11 +71,9 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
     environment = getattr(getattr(source, "env_spec", None), "id", None)
     if environment is not None:
         data.notes["environment"] = environment
-    if keys is not None:
-        data.notes["keys"] = list(keys)
     if infos:
         data.notes["not_used"] = sorted(f"infos/{key}" for key in infos)
-    return data
+    return data if keys is None else with_keys(data, keys)
 
 
 def _episodes(source: Any) -> Iterator[Any]:
@@ -91,7 +89,7 @@ def _episode(index: int, episode: Any, keys: Sequence[str] | None, infos: set[st
     if isinstance(episode.actions, (dict, tuple)):
         raise DataError(f"episode {index}: actions are a {type(episode.actions).__name__}; expected an array")
     return {
-        "observations": flatten(episode.observations, keys),
+        "observations": only_keys(episode.observations, keys),
         "actions": episode.actions,
         "rewards": episode.rewards,
         **split_terminals(flag_array("terminations", episode.terminations), slice(-1, None)),
