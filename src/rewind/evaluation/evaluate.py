@@ -103,22 +103,20 @@ class Evaluator:
         while playing.any() and (self.horizon is None or lengths.max() < self.horizon):
             if stop():
                 raise Abandoned
-            actions = self._actions(act, observations, seeds.shape)
-            lost = np.logical_not(np.isfinite(actions).reshape(len(actions), -1).all(axis=1))
-            if lost.any():
-                actions = np.where(lost[:, None], 0.0, actions)  # a run that broke must not break the simulator
-                returns[lost & playing] = np.nan
+            actions, lost = self._actions(act, observations, seeds.shape)
+            returns[lost & playing] = np.nan
             observations, rewards, terminated, truncated, _ = self.env.step(actions)
             returns[playing] += rewards[playing]
             lengths += playing
             playing &= ~(terminated | truncated | lost)
         return returns.reshape(seeds.shape), lengths.reshape(seeds.shape)
 
-    def _actions(self, act: Act, observations: Array, shape: tuple[int, ...]) -> Array:
+    def _actions(self, act: Act, observations: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """The action of each copy, and whether it is none: a run that broke must not break the simulator."""
         actions = np.asarray(act(observations.reshape(*shape, -1)))
         space = self.env.single_action_space
         discrete = getattr(space, "n", None)
-        if discrete is not None:  # one-hot, or the numbers themselves
+        if discrete is not None:
             return self._numbers(actions, (*shape, int(discrete)))
         expected = (*shape, *(space.shape or ()))
         if actions.shape != expected:
@@ -126,18 +124,30 @@ class Evaluator:
                 f"the policy gave actions of shape {actions.shape}; {self.env_name} takes (runs, episodes, action) = "
                 f"{expected} and gives observations of {observations.shape[-1]} numbers"
             )
-        return actions.reshape(len(observations), -1)
+        actions = actions.reshape(len(observations), -1)
+        lost = ~np.isfinite(actions).all(axis=1)
+        return (np.where(lost[:, None], 0.0, actions) if lost.any() else actions), lost
 
-    def _numbers(self, actions: Array, one_hot: tuple[int, ...]) -> Array:
-        """(copies,) the numbers of discrete actions, plus `start` where an environment does not count from 0."""
-        if actions.shape[-1:] == one_hot[-1:] and actions.ndim == len(one_hot):
+    def _numbers(self, actions: Array, one_hot: tuple[int, ...]) -> tuple[Array, Array]:
+        """The same for discrete actions, given one-hot or as numbers: plus `start` where they do not count from 0."""
+        if actions.shape == one_hot:
+            lost = np.isnan(actions).any(axis=-1)
             actions = actions.argmax(-1)
-        if actions.shape != one_hot[:-1]:
+        elif actions.shape == one_hot[:-1]:
+            lost = ~np.isfinite(actions)
+        else:
             raise UsageError(
                 f"the policy gave actions of shape {actions.shape}; {self.env_name} takes whole numbers, or one-hot "
                 f"(runs, episodes, action) = {one_hot}"
             )
-        return np.asarray(actions.ravel() + int(self.env.single_action_space.start))
+        actions = np.where(lost, 0, actions)
+        wrong = (actions != np.floor(actions)) | (actions < 0) | (actions >= one_hot[-1])
+        if wrong.any():
+            raise UsageError(
+                f"the policy gave the action {actions[wrong][0]}; {self.env_name} takes whole numbers from 0 to "
+                f"{one_hot[-1] - 1}, or one-hot (runs, episodes, action) = {one_hot}"
+            )
+        return actions.ravel().astype(np.int64) + int(self.env.single_action_space.start), lost.ravel()
 
 
 def evaluate(
