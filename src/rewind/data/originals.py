@@ -10,7 +10,6 @@ In the cache folder, for a data set whose file is F:
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 from rewind.data.catalogue import Entry, entry
 from rewind.errors import DataError, DownloadError, UsageError
-from rewind.files import only_one, whole_file, write_json
+from rewind.files import only_one, read_json, whole_file, write_json
 from rewind.progress import Progress, bytes_bar
 
 
@@ -166,6 +165,21 @@ def _record(target: Path, origin: str, digest: str | None = None) -> dict[str, A
     return record
 
 
+def _read_record(name: str, target: Path) -> dict[str, Any]:
+    path = _record_of(target)
+    try:
+        record: dict[str, Any] = read_json(path)
+    except DataError:
+        record = {}
+    kinds = {"size": int, "sha256": str, "origin": str, "modified_ns": int}
+    if not isinstance(record, dict) or not all(isinstance(record.get(key), kind) for key, kind in kinds.items()):
+        raise DataError(
+            f"{path} is damaged: expected the size, sha256, origin and modified_ns of {target.name}. Delete it to "
+            f"accept that file as it is now, or delete both, then: rewind data get {name}"
+        )
+    return record
+
+
 def _digest(target: Path) -> str:
     with target.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -174,13 +188,11 @@ def _digest(target: Path) -> str:
 def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
     """Check the size, and if `thorough` or the file was modified since it was recorded, also the digest."""
     writable = os.access(target.parent, os.W_OK)  # a read-only shared folder works without records
-    try:
-        record: dict[str, Any] = json.loads(_record_of(target).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):  # somebody placed the file by hand
+    if not _record_of(target).exists():  # somebody placed the file by hand
         if reason := _broken(target):
-            raise DataError(f"{target} cannot be {name}: {reason}; delete it") from None
+            raise DataError(f"{target} cannot be {name}: {reason}; delete it")
         return _record(target, "found in place") if writable else {"file": target.name, "origin": "found in place"}
-    status = target.stat()
+    record, status = _read_record(name, target), target.stat()
     touched = status.st_mtime_ns != record["modified_ns"]
     same = status.st_size == record["size"] and (not (thorough or touched) or _digest(target) == record["sha256"])
     if not same:
