@@ -24,6 +24,7 @@ import numpy as np
 from rewind.agents.networks import MLP, Learner, copy, follow, learner, step, value
 from rewind.arrays import Array
 from rewind.data import Trajectories
+from rewind.data.trajectories import rows_of
 from rewind.errors import UsageError
 from rewind.memory import TrajectoryReplay, UniformReplay
 from rewind.targets import weighted_target
@@ -198,8 +199,7 @@ class _Member:
         playable = np.flatnonzero(data.transitions > 0)
         drawn = np.sort(stream.choice(playable, len(data)))
         self.counts = np.bincount(drawn, minlength=len(data))
-        lengths, starts = data.lengths[drawn], data.starts[drawn]
-        self._row = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        self._row = rows_of(data.starts[drawn], data.lengths[drawn])
         # Staggered: the first batches would otherwise be last rows only.
         kind = UniformReplay if settings.order == "uniform" else partial(TrajectoryReplay, stagger=True)
         self.memory: UniformReplay | TrajectoryReplay = kind(seed=stream)
