@@ -156,9 +156,30 @@ def file_digest(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
+def finite(value: Any) -> float | None:
+    """A number of a record; None where it is NaN or infinite, which JSON does not have."""
+    return float(value) if math.isfinite(value) else None
+
+
+def json_ready(value: Any) -> Any:
+    """What JSON can hold: arrays as lists, paths as text, NaN as None.
+
+    Infinities stay, as Python writes and reads them: settings that switch a bound off are infinite.
+    """
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: json_ready(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 def write_json(path: str | os.PathLike[str], figures: Any) -> None:
     with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(figures, indent=2) + "\n")
+        temporary.write_text(json.dumps(json_ready(figures), indent=2) + "\n")
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

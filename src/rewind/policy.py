@@ -28,7 +28,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError, naming, one_line
-from rewind.files import read_json, read_npz, whole_file, write_json
+from rewind.files import json_ready, read_json, read_npz, whole_file, write_json
 from rewind.guard import RULE, UNKNOWN, DataSupport, Fallback, GuardedPolicy
 
 FORMAT = "rewind policy 1"
@@ -149,7 +149,7 @@ class Policy:
         arrays |= self.support.named() if self.support else {}
         with whole_file(folder / "policy.npz") as temporary:
             np.savez(temporary, **arrays)
-        about = {
+        about: dict[str, Any] = {
             "format": FORMAT,
             "kind": DISCRETE if self.discrete else KIND,
             "observation_size": self.observation_size,
@@ -158,7 +158,7 @@ class Policy:
             "action_high": self.action_high.tolist(),
             "hidden": [len(bias) for bias in self.biases[:-1]],
             **({"support": RULE, "clip": self.clip} if self.support else {}),
-            "provenance": dict(self.provenance),
+            "provenance": json_ready(dict(self.provenance)),  # the digest is of what the file will hold
         }
         write_json(folder / "policy.json", {**about, "digest": _digest(about, arrays)})
         return folder

@@ -21,7 +21,7 @@ from rewind.evaluation.offline_table import OFFLINE, offline_table
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
 from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
 from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_scores
-from rewind.files import file_digest, write_json
+from rewind.files import file_digest, json_ready, write_json
 from rewind.report.train_folder import ROWS
 from rewind.run_spec import digest
 from rewind.training import Options, Trained, Trainer, engine_run
@@ -140,7 +140,7 @@ def _options(command: TrainOptions, environment: str | None, out: Path, specs: l
         steps, batch_size_of(command, None), command.memory.block, output.log_every, every, at, out,
         output.checkpoint_minutes, output.resume, output.tensorboard, output.wandb, output.device,
         output.deterministic, output.fused, record={"command": record},
-        about={"command": plain(asdict(command)), "runs": specs},
+        about={"command": json_ready(asdict(command)), "runs": specs},
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def report(
     source = asdict(command.data) | command.reader.given()
     provenance = {
         "data": {"name": data.name, "fingerprint": data.fingerprint, "notes": data.notes},
-        "source": {name: value for name, value in plain(source).items() if name in SOURCE},
+        "source": {name: value for name, value in json_ready(source).items() if name in SOURCE},
         "environment": environment,
         "steps": command.agent.steps,
         "batch_size": command.agent.batch_size,
@@ -198,7 +198,7 @@ def report(
     names = [result.run.name for result in trained]
     results = {
         **provenance,
-        "command": plain(asdict(command)),
+        "command": json_ready(asdict(command)),
         "variants": figures,
         "runs": [
             _run_figures(name, run, folders.get(at)) for at, (name, run) in enumerate(zip(names, runs, strict=True))
@@ -223,16 +223,7 @@ def _run_figures(name: str, rows: Sequence[Row], folder: Path | None) -> dict[st
         scored = curve(rows, "score")
         figures |= {"score": float(scored.score), "last": float(scored.last), "best": float(scored.best)}
         figures["curve"] = {"steps": scored.steps.tolist(), "scores": scored.values.tolist()}
-    readable: dict[str, Any] = plain(figures | {"q": last["q"], "q_excess": last["q_excess"]} | diagnostics_of(last))
+    readable: dict[str, Any] = json_ready(
+        figures | {"q": last["q"], "q_excess": last["q_excess"]} | diagnostics_of(last)
+    )
     return readable
-
-
-def plain(value: Any) -> Any:
-    """What JSON can hold: paths as text, no NaN."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    return None if isinstance(value, float) and value != value else value

@@ -10,6 +10,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.envs.make import known_task, make
 from rewind.errors import Abandoned, UsageError
+from rewind.files import json_ready
 from rewind.processes import never
 
 Act = Callable[[Array], Any]
@@ -52,8 +53,8 @@ class Evaluation:
     def record(self) -> dict[str, Any]:
         """Everything, for a JSON file."""
         runs, episodes = self.returns.shape
-        figures = {"runs": runs, "episodes": episodes, **vars(self), "score": self.score}
-        return {name: _plain(value) if isinstance(value, np.ndarray) else value for name, value in figures.items()}
+        figures: dict[str, Any] = json_ready({"runs": runs, "episodes": episodes, **vars(self), "score": self.score})
+        return figures
 
 
 class Evaluator:
@@ -180,13 +181,6 @@ def episode_seeds(seed: int | Sequence[int], runs: int, episodes: int) -> Array:
     else:
         raise UsageError(f"{len(seed)} seeds for {runs} runs: give one number, or one for each run")
     return np.stack([source.generate_state(episodes) for source in sources]).astype(np.int64)
-
-
-def _plain(values: Array) -> Any:
-    """Lists for JSON, which has no NaN."""
-    plain = values.astype(object)
-    plain[np.isnan(values)] = None
-    return plain.tolist()
 
 
 def _environment(name: str, runs: int, episodes: int, threads: int, options: dict[str, Any]) -> tuple[Any, int]:
