@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from rewind.cli.train_options import EvaluationOptions, TrainOptions
+from rewind.cli.train_options import DataOptions, EvaluationOptions, TrainOptions
 from rewind.cli.train_recommended import with_recommended
 from rewind.cli.train_runs import Described, batch_size_of, describe_runs, file_name
 from rewind.data import Trajectories, load
@@ -33,6 +33,8 @@ from rewind.training.session import find_device, read_config
 from rewind.training.spec import with_vectors
 
 POINTS = 20  # of the curve, by default
+LEARNS = ("data", "agent", "memory", "evaluation")  # groups of options that a training's default folder tells apart
+LONGER = ("steps", "fit_steps")  # but not these: the same training continues
 
 
 def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
@@ -83,12 +85,18 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     first = Path("runs") / name  # as earlier versions called it
     if command.output.resume and first.exists():
         return first
-    told = asdict(command)
-    del told["output"], told["reader"], told["agent"]["steps"], told["evaluation"]["fit_steps"]
-    told["data"]["dataset"] = data.fingerprint  # wherever the file is
-    if not command.data.hold_out:  # trainings without it have the names that earlier versions gave them
-        del told["data"]["hold_out"], told["data"]["hold_out_seed"]
-    return first.with_name(f"{name}-{digest([json.dumps(told)])}")
+    return first.with_name(f"{name}-{digest([json.dumps(_identity(command, data), sort_keys=True)])}")
+
+
+def _identity(command: TrainOptions, data: Trajectories) -> dict[str, Any]:
+    """What is not the default, so that an option that a later version adds renames no folder."""
+    identity: dict[str, Any] = {"data": data.fingerprint}  # wherever the file is
+    usual = asdict(TrainOptions(DataOptions(command.data.dataset)))
+    for group, values in asdict(command).items():
+        identity |= {name: value for name, value in values.items() if group in LEARNS and value != usual[group][name]}
+    for name in LONGER if command.data.hold_out else (*LONGER, "hold_out_seed"):
+        identity.pop(name, None)
+    return identity
 
 
 def _evaluator(
