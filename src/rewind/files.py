@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +48,19 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The same for a folder that does not exist yet: an empty one to fill."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
@@ -149,6 +163,15 @@ def arrays_digest(arrays: Iterable[tuple[str, Array]]) -> str:
     for name, array in arrays:
         digest.update(f"{name} {array.shape} {array.dtype.str}".encode())
         digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def short_digest(arrays: Mapping[str, Any], before: bytes = b"") -> str:
+    """BLAKE2 of these bytes and of arrays with their names, types and shapes, in the order of the names."""
+    digest = hashlib.blake2b(before, digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 

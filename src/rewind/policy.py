@@ -15,7 +15,6 @@ A clipped policy takes no action beyond those of the training data. A guarded po
 observation is inside the training data, and a fallback elsewhere.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError, naming, one_line
-from rewind.files import json_ready, read_json, read_npz, whole_file, write_json
+from rewind.files import json_ready, read_json, read_npz, short_digest, whole_file, write_json
 from rewind.guard import RULE, UNKNOWN, DataSupport, Fallback, GuardedPolicy
 
 FORMAT = "rewind policy 1"
@@ -233,10 +232,7 @@ def _read_policy(folder: Path) -> Policy:
 
 
 def _digest(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
-    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    return short_digest(arrays, json.dumps(about, sort_keys=True).encode())
 
 
 def _read_about(folder: Path) -> dict[str, Any]:

@@ -26,10 +26,10 @@ from rewind.cli.train_job import default_folder
 from rewind.cli.train_options import AgentOptions, DataOptions, MemoryOptions, OutputOptions, TrainOptions
 from rewind.data import save_npz
 from rewind.evaluation import Curve, evaluation_steps
-from rewind.evaluation.results import interval
 from rewind.evaluation.rows import read_jsonl
 from rewind.evaluation.scoring import Scorer
 from rewind.rebuilt.point import wander
+from rewind.statistics import interval
 from rewind.table import number
 from rewind.training import Trained, make_runs
 from rewind.training.policies import save_policies, to_policy

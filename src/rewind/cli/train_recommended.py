@@ -7,7 +7,6 @@ from rewind.agents import AGENTS
 from rewind.agents.agent import HIGH, LOW
 from rewind.cli.train_options import AgentOptions, MemoryOptions, TrainOptions
 from rewind.data import Trajectories
-from rewind.data.catalogue import known_label
 from rewind.errors import UsageError
 from rewind.memory.choice import caution, choose, recommended
 from rewind.memory.sweeps import LONG, common_length
@@ -15,7 +14,7 @@ from rewind.memory.sweeps import LONG, common_length
 
 def with_recommended(command: TrainOptions, data: Trajectories) -> TrainOptions:
     """The command with recommended settings, which are printed with their evidence."""
-    choice = choose(data, known_label(data.name), "auto")
+    choice = choose(data, rule="auto")
     row, kind = recommended()[choice.label], AGENTS[command.agent.algorithm]
     one_length = (common_length(data.transitions) or 0) >= LONG
     sampler = row["sampler"]

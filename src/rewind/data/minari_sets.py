@@ -1,8 +1,6 @@
 """Trajectories from and to Minari data sets."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from rewind.data.hdf5 import check_inside
 from rewind.data.parts import each_part
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError, reading, require, warn
-from rewind.files import check_file
+from rewind.files import check_file, whole_folder
 
 
 def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
@@ -125,9 +123,8 @@ def save_minari(
     spec = getattr(environment, "spec", environment)
     if isinstance(environment, str):
         spec = require("gymnasium", "minari").spec(environment)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    try:
-        (temporary / "data").mkdir(parents=True)
+    with whole_folder(folder) as temporary:
+        (temporary / "data").mkdir()
         new = storage.new(
             temporary / "data",
             observation_space=_space(trajectories.observations),
@@ -143,9 +140,6 @@ def save_minari(
             }
         )
         new.update_episodes(_buffers(trajectories))
-        temporary.replace(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return folder
 
 

@@ -21,7 +21,7 @@ from rewind.data.flags import flag_array
 from rewind.data.table_rows import TableRows, assemble
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, naming, one_line
-from rewind.files import check_file
+from rewind.files import as_path, check_file
 
 OUTPUT = "output-*.json"  # the writer's files in its folder
 NEEDED, FLAGS, EPISODE = (
@@ -35,7 +35,8 @@ ENDS = ("eps_id", "t", "new_obs", "truncateds", "dones")  # each of them shows w
 
 def is_rllib(dataset: Any) -> bool:
     """Whether this is the path of a folder that RLlib's writer wrote to."""
-    return isinstance(dataset, (str, os.PathLike)) and any(Path(dataset).expanduser().glob(OUTPUT))
+    path = as_path(dataset)
+    return path is not None and any(path.glob(OUTPUT))
 
 
 def load_rllib(path: str | os.PathLike[str], horizon: int | None = None, extras: Sequence[str] = ()) -> Trajectories:

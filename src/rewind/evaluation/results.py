@@ -8,7 +8,7 @@ import numpy as np
 
 from rewind.evaluation.diagnose import COUNTS, DIAGNOSED, counted_rows
 from rewind.evaluation.protocol import EVERY, Curve
-from rewind.statistics import interval as interval
+from rewind.statistics import interval
 from rewind.table import table
 
 Records = Sequence[Mapping[str, Any]]  # of one run: what was logged, or its rows of results
