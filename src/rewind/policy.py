@@ -79,10 +79,10 @@ class Policy:
             object.__setattr__(self, name, np.broadcast_to(bound, self.action_size))
         if not (self.action_low <= self.action_high).all():
             raise DataError(f"action_low {self.action_low} is above action_high {self.action_high}")
-        known = self.support
-        if known and (known.middle.size, known.action_low.size) != (self.observation_size, self.action_size):
-            raise DataError(f"the training data of this policy has {known.middle.size} observations: it does not fit")
-        if self.clip and known is None:
+        support = self.support
+        if support and (support.middle.size, support.action_low.size) != (self.observation_size, self.action_size):
+            raise DataError(f"the training data of this policy has {support.middle.size} observations: it does not fit")
+        if self.clip and support is None:
             raise UsageError(f"{UNKNOWN}: clip needs it; train again")
 
     def __repr__(self) -> str:
