@@ -95,9 +95,9 @@ def load(
     raise _unreadable(dataset)
 
 
-def _check_options(options: Iterable[str], known: Sequence[str]) -> None:
-    if extra := [name for name in options if name not in known]:
-        takes = f"; it takes {', '.join(known)}" if known else ""
+def _check_options(options: Iterable[str], accepted: Sequence[str]) -> None:
+    if extra := [name for name in options if name not in accepted]:
+        takes = f"; it takes {', '.join(accepted)}" if accepted else ""
         raise UsageError(f"{' and '.join(extra)} makes no sense for this kind of data: leave it out{takes}")
 
 
@@ -109,9 +109,9 @@ def _unreadable(dataset: Any) -> RewindError:
             "Minari data set, a list of episodes, a path, or the name of a catalogued data set"
         )
     if path.is_file():
-        known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
+        suffixes = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
         return DataError(
-            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {known}, and Minari, LeRobot and RLlib "
+            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {suffixes}, and Minari, LeRobot and RLlib "
             "folders. Save a table of steps as .csv or .parquet: docs/data.md, tables"
         )
     if path.is_absolute():
@@ -142,16 +142,16 @@ def _by_keys(read: Callable[..., Trajectories]) -> Callable[..., Trajectories]:
 
 def _catalogued(name: str, path: Path | None = None, **rule: Any) -> Trajectories:
     """By the catalogue's rule for this data set. path: its file, where it is not in the cache folder"""
-    known = catalogue()[name]
-    usual = {"boundaries": known.boundaries, "merge_fragments": known.merge_fragments}
+    published = catalogue()[name]
+    usual = {"boundaries": published.boundaries, "merge_fragments": published.merge_fragments}
     return load_hdf5(path or get(name), name, **(usual | rule))
 
 
 @_by_keys
 def read_hdf5(dataset: Any, **rule: Any) -> Trajectories:
     path = Path(dataset).expanduser()
-    known = entry_of_file(path.name)
-    return load_hdf5(path, **rule) if known is None else _catalogued(known.name, path, **rule)
+    published = entry_of_file(path.name)
+    return load_hdf5(path, **rule) if published is None else _catalogued(published.name, path, **rule)
 
 
 def _is_minari_id(dataset: Any) -> bool:
@@ -169,7 +169,7 @@ def _minari_id(dataset: Any, keys: Sequence[str] | None = None) -> Trajectories:
     try:
         return load_minari(name, keys)
     except RewindError:
-        if any(name.startswith(known.rpartition("/")[0] + "/") for known in _names() if "/" in known):
+        if any(name.startswith(listed.rpartition("/")[0] + "/") for listed in _names() if "/" in listed):
             raise _unknown(name) from None  # of a family that we know
         raise
 

@@ -39,22 +39,22 @@ def get(
     mirror: base address, with the files in it or in the publisher's folders below it; or `$REWIND_MIRROR`
     progress: True for a bar, False for none, or a function of (bytes received, total bytes or None)
     """
-    known = entry(name)
-    target = cache_folder() / known.file
+    published = entry(name)
+    target = cache_folder() / published.file
     if source is not None or not target.is_file():
-        local = None if source is None else _local(known, Path(source).expanduser())
+        local = None if source is None else _local(published, Path(source).expanduser())
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with only_one(target):
                 if local is not None:
                     _copy(local, target)
                 elif not target.is_file():  # another process may have been faster
-                    _fetch(known, target, mirror or os.environ.get("REWIND_MIRROR"), progress)
+                    _fetch(published, target, mirror or os.environ.get("REWIND_MIRROR"), progress)
         except DownloadError:
             raise
         except OSError as error:
             raise DownloadError(
-                f"{known.file} ({name}) cannot be written to {target.parent}: {error.strerror or error}; "
+                f"{published.file} ({name}) cannot be written to {target.parent}: {error.strerror or error}; "
                 "set $REWIND_DATA to a writable folder with enough space"
             ) from error
     _check(name, target)
@@ -69,27 +69,27 @@ def verify(name: str) -> dict[str, Any]:
     return _check(name, target, thorough=True)
 
 
-def _local(known: Entry, source: Path) -> Path:
-    path = source / known.file if source.is_dir() else source
+def _local(published: Entry, source: Path) -> Path:
+    path = source / published.file if source.is_dir() else source
     if not path.is_file():
-        raise UsageError(f"no file {path}; expected {known.file} of {known.name}, or a folder that contains it")
+        raise UsageError(f"no file {path}; expected {published.file} of {published.name}, or a folder that contains it")
     if reason := _broken(path):
-        raise DataError(f"{path} cannot be {known.name}: {reason}")
+        raise DataError(f"{path} cannot be {published.name}: {reason}")
     return path
 
 
-def _fetch(known: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
+def _fetch(published: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
     from rewind.data.transfer import TransferError, forget, transfer  # Python's network modules are slow to import
 
-    d4rl = Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser() / known.file
+    d4rl = Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser() / published.file
     if d4rl.is_file() and not _broken(d4rl):  # D4RL leaves cut downloads under their final name
         return _copy(d4rl, target)
     part = target.with_name(f"{target.name}.part")
     failures = []
-    for address in _addresses(known, mirror):
+    for address in _addresses(published, mirror):
         try:
             with contextlib.ExitStack() as stack:
-                show = stack.enter_context(bytes_bar(known.file)) if progress is True else progress
+                show = stack.enter_context(bytes_bar(published.file)) if progress is True else progress
                 transfer(address, part, show or (lambda done, total: None))
         except TransferError as error:
             failures.append(f"{address}: {error}")
@@ -104,21 +104,21 @@ def _fetch(known: Entry, target: Path, mirror: str | None, progress: bool | Prog
         _record(target, address)
         return None
     raise DownloadError(
-        f"could not get {known.file} ({known.name}):\n"
+        f"could not get {published.file} ({published.name}):\n"
         + "".join(f"  {line}\n" for line in failures)
-        + f"Put the file at {target} by hand, or use: rewind data get {known.name} --from PATH, "
+        + f"Put the file at {target} by hand, or use: rewind data get {published.name} --from PATH, "
         "or --mirror with a mirror's base address, or $REWIND_MIRROR. The nearest set that needs no network is "
-        f"{known.rebuilt} (Rewind's own data, not D4RL's)."
+        f"{published.rebuilt} (Rewind's own data, not D4RL's)."
     )
 
 
-def _addresses(known: Entry, mirror: str | None) -> list[str]:
+def _addresses(published: Entry, mirror: str | None) -> list[str]:
     if mirror is None:
-        return [known.address]
+        return [published.address]
     if not mirror.startswith(("http://", "https://")):
         raise UsageError(f"mirror {mirror!r} is not a base address: expected http://... or https://...")
     base = mirror.rstrip("/")
-    return [f"{base}/{known.folder}/{known.file}", f"{base}/{known.file}"]
+    return [f"{base}/{published.folder}/{published.file}", f"{base}/{published.file}"]
 
 
 def _copy(path: Path, target: Path) -> None:
