@@ -186,8 +186,8 @@ def report(
     }
     rows = group_rows([one.spec for one in described], [result.records for result in trained], about)
     runs = [[row | diagnostics_of(row) for row in group] for group in by_run(rows).values()]
-    found = variants(runs, [one.variant for one in described])
-    figures = diagnostics(found) if environment is None else scores(found)
+    compared = variants(runs, [one.variant for one in described])
+    figures = diagnostics(compared) if environment is None else scores(compared)
     print(f"\n{diagnostics_table(figures) if environment is None else score_table(figures)}\n")
     source = asdict(command.data) | command.reader.given()
     provenance = {

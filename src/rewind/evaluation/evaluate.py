@@ -79,11 +79,11 @@ class Evaluator:
         if runs < 1 or episodes < 1:
             raise UsageError(f"{runs} runs with {episodes} episodes: there must be at least one of each")
         self.env_name, self.runs, self.episodes = env_name, runs, episodes
-        known = known_task(env_name)
-        self.horizon = horizon if horizon is not None or known is None else known.horizon
+        task = known_task(env_name)
+        self.horizon = horizon if horizon is not None or task is None else task.horizon
         self.env, self.together = _environment(env_name, runs, episodes, threads, options)
-        own: tuple[float, float] | None = getattr(self.env, "reference_scores", None)
-        self.reference = own if known is None else (known.minimum_score, known.maximum_score)
+        reference: tuple[float, float] | None = getattr(self.env, "reference_scores", None)
+        self.reference = reference if task is None else (task.minimum_score, task.maximum_score)
 
     def __call__(self, act: Act, seed: int | Sequence[int] = 0, stop: Callable[[], bool] = never) -> Evaluation:
         """See `evaluate`.

@@ -175,11 +175,11 @@ class LogView:
         logged = self.encoded(self.logged)
         following = logged[np.minimum(np.arange(data.rows) + 1, data.rows - 1)]
         following[data.ends] = logged[data.ends]
-        known = np.ones((1 + len(self.chosen), data.rows), np.float32)
-        known[0, data.ends] = data.terminated
+        following_known = np.ones((1 + len(self.chosen), data.rows), np.float32)
+        following_known[0, data.ends] = data.terminated
         return Choices(
             np.stack([following, *(self.encoded(actions) for actions in self.following.values())]),
-            known,
+            following_known,
             np.stack([logged[data.starts], *(self.encoded(a[data.starts]) for a in self.chosen.values())]),
         )
 

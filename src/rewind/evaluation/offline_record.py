@@ -42,16 +42,16 @@ def find_policies(paths: Sequence[Path]) -> list[SavedPolicy]:
     """The policies in these folders: of `rewind train`, or of single policies. Names that occur twice get numbers."""
     folders: list[Path] = []
     for path in paths:
-        inside = sorted(found.parent for found in path.glob("policies/*/policy.json"))
+        inside = sorted(file.parent for file in path.glob("policies/*/policy.json"))
         folders += inside or [path]  # load_policy says what is missing
-    found: list[SavedPolicy] = []
+    saved_policies: list[SavedPolicy] = []
     for folder in dict.fromkeys(folders):
         policy = load_policy(folder)
         name = str(policy.provenance.get("name") or folder.name)
-        if name in {saved.name for saved in found}:
+        if name in {saved.name for saved in saved_policies}:
             name = f"{name} ({folder})"
-        found.append(SavedPolicy(name, folder, policy))
-    return found
+        saved_policies.append(SavedPolicy(name, folder, policy))
+    return saved_policies
 
 
 def load_log(policies: Sequence[SavedPolicy], dataset: str | None = None) -> Trajectories:
