@@ -157,10 +157,10 @@ def _order(data: Trajectories) -> Iterator[tuple[str, str]]:
             "consecutive observations are no more alike than any two of a trajectory: the rows may be out of order; "
             "sort them by time (for a table, name its time column)",
         )
-    elif found := int((jumps(data.observations, tails) & ~tails).sum()):
+    elif count := int((jumps(data.observations, tails) & ~tails).sum()):
         yield (
             "jumps",
-            f"{found:,} steps inside trajectories are far larger than all others: rows may be out of order there, or "
+            f"{count:,} steps inside trajectories are far larger than all others: rows may be out of order there, or "
             "episodes joined; boundaries flags+jump ends trajectories at them",
         )
 
@@ -224,8 +224,8 @@ def _digests(data: Trajectories) -> list[bytes]:
 
 def overlap(data: Trajectories, other: Trajectories) -> list[Problem]:
     """Trajectories and rows that two data sets have in common, such as those for training and for validation."""
-    known = set(_digests(other))
-    shared = np.flatnonzero([digest in known for digest in _digests(data)])
+    digests = set(_digests(other))
+    shared = np.flatnonzero([digest in digests for digest in _digests(data)])
     both = int(np.isin(_row_hashes(data), _row_hashes(other)).sum())
     if not both:
         return []
