@@ -34,9 +34,9 @@ def with_recommended(command: TrainOptions, data: Trajectories) -> TrainOptions:
     if kind.has("layer_norm") and not row["layer_norm"] and vars(kind).get("layer_norm") is not True:
         agent["layer_norm"] = None  # as the algorithm has it: no
     for name, value in (memory | agent).items():
-        told = " ".join(map(str, value)) if isinstance(value, tuple) else "yes" if value else "no"
+        shown = " ".join(map(str, value)) if isinstance(value, tuple) else "yes" if value else "no"
         line = {"samplers": "sampler", "betas": "beta"}.get(name, name)
-        print(f"  {line.replace('_', ' ')}: {told} ({row['evidence'][line]})")
+        print(f"  {line.replace('_', ' ')}: {shown} ({row['evidence'][line]})")
     return replace(command, agent=replace(command.agent, **agent), memory=replace(command.memory, **memory))
 
 
