@@ -230,6 +230,21 @@ def test_bounds_must_leave_something_between_and_stay_as_they_were_saved():
         WeightedTarget(high=0.0).load_state_dict(state)
 
 
+def test_the_batch_of_another_memory_is_noticed_when_its_plan_overwrote_the_previous_one():
+    data = make([5, 5, 5, 5])
+    one, other = TrajectoryReplay("uniform", seed=0), TrajectoryReplay("uniform", seed=1)
+    one.load_offline_dataset(data)
+    other.load_offline_dataset(data)
+    target = WeightedTarget(beta=0.5)
+    plan = one.plan(2, 3)
+    before = plan.trajectories.copy()
+    target(one.gather(plan, 0), np.zeros(3))
+    other.plan(2, 3, into=plan)
+    assert (plan.trajectories != before).any()
+    with pytest.raises(UsageError, match="skipped, repeated or shuffled"):
+        target(other.gather(plan, 1), np.zeros(3))
+
+
 def test_gradients_do_not_reach_back_into_an_earlier_batch_in_torch():
     torch = pytest.importorskip("torch")
     memory, target = TrajectoryReplay(seed=0), WeightedTarget(0.9, 0.5)

@@ -88,6 +88,12 @@ def require(module: str, extra: str, distribution: str = LIBRARY) -> ModuleType:
         raise missing_extra(module, extra, distribution) from error
 
 
+def require_training() -> None:
+    """The packages that agents are trained with."""
+    for package in ("jax", "equinox", "optax"):
+        require(package, "train")
+
+
 def missing_extra(module: str, extra: str, distribution: str = LIBRARY) -> MissingExtra:
     """The error for a package that is not installed, with the command that installs it."""
     package, command = module.split(".")[0], install_command(distribution, extra)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,6 +48,19 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The same for a folder that does not exist yet: an empty one to fill."""
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def sync(path: Path) -> None:
@@ -152,13 +166,43 @@ def arrays_digest(arrays: Iterable[tuple[str, Array]]) -> str:
     return digest.hexdigest()
 
 
+def short_digest(arrays: Mapping[str, Any], before: bytes = b"") -> str:
+    """BLAKE2 of these bytes and of arrays with their names, types and shapes, in the order of the names."""
+    digest = hashlib.blake2b(before, digest_size=16)
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
 def file_digest(path: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
 
 
+def finite(value: Any) -> float | None:
+    """A number of a record; None where it is NaN or infinite, which JSON does not have."""
+    return float(value) if math.isfinite(value) else None
+
+
+def json_ready(value: Any) -> Any:
+    """What JSON can hold: arrays as lists, paths as text, NaN as None.
+
+    Infinities stay, as Python writes and reads them: settings that switch a bound off are infinite.
+    """
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: json_ready(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 def write_json(path: str | os.PathLike[str], figures: Any) -> None:
     with whole_file(path) as temporary:
-        temporary.write_text(json.dumps(figures, indent=2) + "\n")
+        temporary.write_text(json.dumps(json_ready(figures), indent=2) + "\n")
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:

@@ -72,9 +72,9 @@ class DataSupport:
         """(..., observation) -> (...): above 1 is outside the data."""
         observations = np.asarray(observations, np.float64)
         finite = np.isfinite(observations).all(-1)
-        known = np.where(finite[..., None], observations, self.middle)
-        column = (np.abs(known - self.middle) / self.reach).max(-1)
-        distance = np.linalg.norm((known - self.mean) / self.scale @ self.whiten, axis=-1) / self.limit
+        finite_observations = np.where(finite[..., None], observations, self.middle)
+        column = (np.abs(finite_observations - self.middle) / self.reach).max(-1)
+        distance = np.linalg.norm((finite_observations - self.mean) / self.scale @ self.whiten, axis=-1) / self.limit
         return np.asarray(np.where(finite, np.maximum(column, distance), np.inf))
 
     def explain(self, observation: Any) -> str:

@@ -15,7 +15,6 @@ A clipped policy takes no action beyond those of the training data. A guarded po
 observation is inside the training data, and a fallback elsewhere.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import DataError, UsageError, naming, one_line
-from rewind.files import read_json, read_npz, whole_file, write_json
+from rewind.files import json_ready, read_json, read_npz, short_digest, whole_file, write_json
 from rewind.guard import RULE, UNKNOWN, DataSupport, Fallback, GuardedPolicy
 
 FORMAT = "rewind policy 1"
@@ -80,10 +79,10 @@ class Policy:
             object.__setattr__(self, name, np.broadcast_to(bound, self.action_size))
         if not (self.action_low <= self.action_high).all():
             raise DataError(f"action_low {self.action_low} is above action_high {self.action_high}")
-        known = self.support
-        if known and (known.middle.size, known.action_low.size) != (self.observation_size, self.action_size):
-            raise DataError(f"the training data of this policy has {known.middle.size} observations: it does not fit")
-        if self.clip and known is None:
+        support = self.support
+        if support and (support.middle.size, support.action_low.size) != (self.observation_size, self.action_size):
+            raise DataError(f"the training data of this policy has {support.middle.size} observations: it does not fit")
+        if self.clip and support is None:
             raise UsageError(f"{UNKNOWN}: clip needs it; train again")
 
     def __repr__(self) -> str:
@@ -149,7 +148,7 @@ class Policy:
         arrays |= self.support.named() if self.support else {}
         with whole_file(folder / "policy.npz") as temporary:
             np.savez(temporary, **arrays)
-        about = {
+        about: dict[str, Any] = {
             "format": FORMAT,
             "kind": DISCRETE if self.discrete else KIND,
             "observation_size": self.observation_size,
@@ -158,7 +157,7 @@ class Policy:
             "action_high": self.action_high.tolist(),
             "hidden": [len(bias) for bias in self.biases[:-1]],
             **({"support": RULE, "clip": self.clip} if self.support else {}),
-            "provenance": dict(self.provenance),
+            "provenance": json_ready(dict(self.provenance)),  # the digest is of what the file will hold
         }
         write_json(folder / "policy.json", {**about, "digest": _digest(about, arrays)})
         return folder
@@ -233,10 +232,7 @@ def _read_policy(folder: Path) -> Policy:
 
 
 def _digest(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
-    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    return short_digest(arrays, json.dumps(about, sort_keys=True).encode())
 
 
 def _read_about(folder: Path) -> dict[str, Any]:

@@ -42,8 +42,8 @@ class Registry(Mapping[str, T], Generic[T]):
             raise unknown_name(self.what, name, self._things)
         if isinstance(self._things[name], str):
             self._things[name] = self._import(self._things[name])
-        found: T = self._things[name]
-        return found
+        thing: T = self._things[name]
+        return thing
 
     def __contains__(self, name: object) -> bool:
         return name in self._things
@@ -65,11 +65,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
         things: dict[str, Any] = dict(self._builtin)
         for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
-            there = things.get(point.name)
+            earlier = things.get(point.name)
             if point.name in self._builtin:
                 raise UsageError(f"{point.value} adds the {self.what} {point.name!r}, a name that Rewind uses itself")
-            if there not in (None, point.value):
-                raise UsageError(f"both {there} and {point.value} add the {self.what} {point.name!r}")
+            if earlier not in (None, point.value):
+                raise UsageError(f"both {earlier} and {point.value} add the {self.what} {point.name!r}")
             things[point.name] = point.value
         return things
 

@@ -59,8 +59,8 @@ class RunSpec:
     @property
     def program(self) -> tuple[Any, ...]:
         """Runs of one program can be trained together: on one data set, or on several of one suite and one shape."""
-        known = known_entry(self.dataset)
-        data: Any = ogbench_family(self.dataset) or self.dataset if known is None else (known.suite, known.sizes)
+        entry = known_entry(self.dataset)
+        data: Any = ogbench_family(self.dataset) or self.dataset if entry is None else (entry.suite, entry.sizes)
         values = {**paper_settings(self.algorithm, self.dataset), **dict(self.settings)}
         compiled = (*SHAPES, PRECISION)
         shapes = tuple(sorted((name, _frozen(name, values[name])) for name in compiled if name in values))

@@ -132,8 +132,10 @@ def combined(terms: Iterable[Term]) -> Measured:
     """
     merged: dict[int, Term] = {}
     for term in terms:
-        known = merged.get(id(term.runs))
-        merged[id(term.runs)] = term if known is None else term._replace(weight=known.weight + term.weight)
+        earlier_term = merged.get(id(term.runs))
+        merged[id(term.runs)] = (
+            term if earlier_term is None else term._replace(weight=earlier_term.weight + term.weight)
+        )
     used = [term for term in merged.values() if not math.isclose(term.weight, 0.0, abs_tol=1e-12)]
     value = float(sum(term.weight * term.runs.mean() for term in used))
     if any(len(term.runs) < 2 for term in used):
@@ -147,9 +149,11 @@ def combined(terms: Iterable[Term]) -> Measured:
 
 
 def _variance(term: Term) -> float:
-    own, freedom = float(term.runs.var(ddof=1)), len(term.runs) - 1
-    borrowed = own if term.typical is None else (freedom * own + BORROWED * term.typical) / (freedom + BORROWED)
-    return max(own, borrowed)
+    variance, freedom = float(term.runs.var(ddof=1)), len(term.runs) - 1
+    borrowed = (
+        variance if term.typical is None else (freedom * variance + BORROWED * term.typical) / (freedom + BORROWED)
+    )
+    return max(variance, borrowed)
 
 
 def typical_variance(cells: Iterable[Array]) -> float | None:

@@ -40,9 +40,9 @@ def alike(values: Sequence[float]) -> list[str]:
     return [f"{round(value, digits) + 0.0:,.{digits}f}" for value in values]  # not -0
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[object], most: int) -> str:
     """Names in one line; of many, the first and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _is_number(value: Any) -> bool:

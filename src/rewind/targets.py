@@ -138,7 +138,8 @@ class WeightedTarget:
             carry, batch, bootstrap, discount=self.discount, beta=self.beta, low=self.low, high=self.high
         )
         self._carry = _detached_copy(carry)  # the loop may change its targets in place, or call this with gradients on
-        self._trajectories, self._timesteps = host.trajectories, host.timesteps
+        # Copies: those of a batch are views of its plan, which `plan(into=...)` overwrites.
+        self._trajectories, self._timesteps = np.array(host.trajectories), np.array(host.timesteps)
         return target
 
     def _check(self, host: Any, bootstrap: Any) -> None:

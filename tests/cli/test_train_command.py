@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +21,15 @@ from tests.helpers import make
 
 import rewind
 from rewind.agents import AGENTS
-from rewind.cli import main
+from rewind.cli import main, train_job
 from rewind.cli.train_job import default_folder
 from rewind.cli.train_options import AgentOptions, DataOptions, MemoryOptions, OutputOptions, TrainOptions
 from rewind.data import save_npz
 from rewind.evaluation import Curve, evaluation_steps
-from rewind.evaluation.results import interval
 from rewind.evaluation.rows import read_jsonl
 from rewind.evaluation.scoring import Scorer
 from rewind.rebuilt.point import wander
+from rewind.statistics import interval
 from rewind.table import number
 from rewind.training import Trained, make_runs
 from rewind.training.policies import save_policies, to_policy
@@ -178,6 +179,22 @@ def test_the_default_folder_tells_trainings_apart(tmp_path, monkeypatch):
     Path("runs/x-td3_bc").mkdir(parents=True)
     assert default_folder(longer, DATA).name == "x-td3_bc", "as earlier versions called it"
     assert default_folder(command, DATA) == first
+
+
+def test_an_option_that_is_added_renames_no_default_folder():
+    @dataclass(frozen=True)
+    class LaterOptions(AgentOptions):
+        added: bool = False
+
+    command = TrainOptions(DataOptions("x.npz"), AgentOptions(seeds=(1,)))
+    later = replace(command, agent=LaterOptions(seeds=(1,)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train_job, "TrainOptions", partial(TrainOptions, agent=LaterOptions()))
+        assert default_folder(later, DATA) == default_folder(command, DATA)
+        added = replace(later, agent=LaterOptions(seeds=(1,), added=True))
+        assert default_folder(added, DATA) != default_folder(command, DATA)
+    seeded = replace(command, data=DataOptions("x.npz", hold_out_seed=1))
+    assert default_folder(seeded, DATA) == default_folder(command, DATA), "nothing is held out"
 
 
 def test_one_priority_and_one_beta_may_be_called_so(points, tmp_path):

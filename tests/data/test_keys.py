@@ -5,7 +5,7 @@ import pytest
 from tests.kinds import data_of
 
 from rewind import DataError, UsageError, load
-from rewind.data import convert, save_npz
+from rewind.data import convert, from_steps, save_minari, save_npz
 from rewind.data.folder import save_folder
 from rewind.data.parts import named_parts, on_disk
 
@@ -49,6 +49,14 @@ def folder(path):
     return path / "folder"
 
 
+def minari_set(path):
+    pytest.importorskip("minari")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINARI_DATASETS_PATH", str(path))
+        with pytest.warns(UserWarning, match="no place for extras"):
+            return save_minari(DATA, "keys/test-v0")
+
+
 SOURCES = {
     "trajectories": lambda path: DATA,
     "dict": lambda path: nested(),
@@ -59,6 +67,7 @@ SOURCES = {
     "hdf5": hdf5,
     "compressed hdf5": lambda path: hdf5(path, compression="gzip"),
     "folder": folder,
+    "minari": minari_set,
 }
 
 
@@ -75,6 +84,49 @@ def test_every_kind_of_data_takes_keys_in_their_order(source, tmp_path):
     assert load(dataset, keys=["room"]).observations.shape == (DATA.rows, 1)
     with pytest.raises(UsageError, match=r"keys=\['color'\]: the observations have image, room, state"):
         load(dataset, keys=["color"])
+
+
+def row(parts, index):
+    return {key: part[index] for key, part in parts.items()}
+
+
+def test_steps_take_keys_like_every_kind_of_data():
+    successors = DATA.successors(np.arange(DATA.rows))
+    steps = [
+        (row(DATA.observations, i), DATA.actions[i], DATA.rewards[i], row(successors, i), DATA.terminals[i], ENDS[i])
+        for i in range(DATA.rows)
+    ]
+    for keys in (["state", "room"], ["image"], ["room"]):
+        np.testing.assert_array_equal(from_steps(steps, keys=keys).observations, load(DATA, keys=keys).observations)
+    with pytest.raises(UsageError, match=r"keys=\['color'\]: the observations have image, room, state"):
+        from_steps(steps, keys=["color"])
+
+
+def test_the_recorder_takes_keys_like_every_kind_of_data():
+    gymnasium = pytest.importorskip("gymnasium")
+    from rewind.data.recorder import RecordEpisodes
+
+    class Replayed(gymnasium.Env):
+        observation_space = gymnasium.spaces.Dict(
+            {key: gymnasium.spaces.Box(-np.inf, np.inf, part.shape[1:]) for key, part in DATA.observations.items()}
+        )
+        action_space = gymnasium.spaces.Box(-1, 1, DATA.actions.shape[1:])
+
+        def reset(self, *, seed=None, options=None):
+            self.index = 0
+            return row(DATA.observations, 0), {}
+
+        def step(self, action):
+            self.index += 1
+            return row(DATA.observations, self.index), 0.0, False, False, {}
+
+    for keys in (["state", "room"], ["image"], ["room"]):
+        env = RecordEpisodes(Replayed(), keys=keys)
+        env.reset()
+        env.step(DATA.actions[0])
+        data = env.trajectories()
+        np.testing.assert_array_equal(data.observations, load(DATA, keys=keys).observations[:1])
+        assert data.notes["keys"] == keys
 
 
 def test_a_single_episode_takes_keys():

@@ -352,6 +352,19 @@ def test_a_read_only_cache_serves_what_it_has_and_refuses_the_rest(cache):
         cache.chmod(0o700)
 
 
+@pytest.mark.parametrize("content", ["", "{", "null", "[]", "{}", '{"size": 1}', '{"size": "1"}', "\xff"])
+def test_a_damaged_record_is_an_error_that_says_what_to_do_and_stays_as_it_is(cache, content):
+    cache.mkdir()
+    (cache / FILE).write_bytes(hdf5())
+    (cache / f"{FILE}.json").write_text(content, encoding="latin-1")
+    for check in (get, verify):
+        with pytest.raises(DataError, match=rf"json is damaged: expected the size.* Delete it .*data get {NAME}"):
+            check(NAME)
+    assert (cache / f"{FILE}.json").read_text(encoding="latin-1") == content
+    (cache / f"{FILE}.json").unlink()
+    assert get(NAME) == cache / FILE and verify(NAME)["origin"] == "found in place"
+
+
 def test_a_folder_that_is_only_read_needs_no_record(cache, monkeypatch):
     cache.mkdir()
     (cache / FILE).write_bytes(hdf5())

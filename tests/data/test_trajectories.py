@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from tests.helpers import make, ragged_lengths
 
-from rewind import DataError, Trajectories, TrajectoryReplay
+from rewind import DataError, Trajectories, TrajectoryReplay, UsageError
 from rewind.data import from_d4rl, from_episodes, load, load_npz, save_npz
 
 FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
@@ -232,6 +232,18 @@ def test_episodes_with_whole_numbers_and_others_keep_them_all():
     actions = [[1, 2, 3], [0.5, 1.5, 2.5], [4, 5, 6]]
     data = from_episodes({**episode, "actions": np.array(given)} for given in actions)
     assert data.actions.dtype == np.float32 and data.actions.tolist() == np.ravel(actions).tolist()
+
+
+def test_trajectories_are_selected_by_number_or_by_a_mask_and_at_least_one():
+    data = make([2, 3, 1])
+    chosen = data.select(np.array([2, 0]))
+    assert chosen.lengths.tolist() == [1, 2] and chosen.notes["selected"] == "2 of 3 trajectories"
+    np.testing.assert_array_equal(chosen.rewards, data.rewards[[5, 0, 1]])
+    masked = data.select(np.array([True, False, True]))
+    assert masked.lengths.tolist() == [2, 1] and masked.notes["selected"] == "2 of 3 trajectories"
+    for nothing in ([], np.array([], int), np.zeros(3, bool)):
+        with pytest.raises(UsageError, match="no trajectories to select; expected at least one of the 3"):
+            data.select(nothing)
 
 
 def test_nothing_to_replay_is_an_error():

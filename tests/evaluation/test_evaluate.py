@@ -133,6 +133,25 @@ def test_a_broken_run_is_reported_and_breaks_no_other():
     assert json.loads(json.dumps(broken.record()))["returns"][0] == [None] * 3
 
 
+@pytest.mark.parametrize("lost", [[np.nan, np.nan], np.nan, np.inf], ids=["one-hot", "NaN", "infinite"])
+def test_a_broken_run_of_discrete_actions_is_reported_and_breaks_no_other(lost):
+    taken = [0.0, 1.0] if np.ndim(lost) else 1.0
+
+    def policies(first):
+        actions = np.array([first, taken])[:, None]
+        return lambda states: np.broadcast_to(actions, (2, 3, *actions.shape[2:]))
+
+    healthy, broken = evaluate(policies(taken), "CartPole-v1", 2, 3), evaluate(policies(lost), "CartPole-v1", 2, 3)
+    assert np.isnan(broken.returns[0]).all() and healthy.returns.min() > 1
+    np.testing.assert_array_equal(broken.returns[1], healthy.returns[1])
+
+
+@pytest.mark.parametrize("action", [0.5, 2, -1])
+def test_a_discrete_action_that_the_environment_does_not_have_is_an_error(action):
+    with pytest.raises(UsageError, match=rf"the action {action}; CartPole-v1 takes whole numbers from 0 to 1"):
+        evaluate(lambda states: np.full((1, 2), action), "CartPole-v1", 1, 2)
+
+
 def test_a_record_holds_counts_and_seeds():
     act, _ = linear(1, 4, 2)
     record = evaluate(act, "rewind/PointMaze-umaze-v0", 1, 3, seed=2).record()

@@ -67,8 +67,11 @@ def test_distances_do_not_depend_on_units():
 
 @pytest.mark.parametrize(("episodes", "length"), [(1, 30), (2, 3), (1, 1)])
 def test_a_short_log_is_looked_at_as_far_as_it_goes(episodes, length):
-    support = Support(LogView(log(continuous, episodes, length), {"as logged": lambda s: -np.sign(s)}))
-    assert 0.0 <= support.unsupported("as logged") <= 1.0
+    data = log(continuous, episodes, length)
+    policies = {"the log's own": lambda states: data.actions, "far": lambda states: data.actions + 100}
+    support = Support(LogView(data, policies))
+    assert support.supports("the log's own") and support.unsupported("the log's own") <= max(0.1, 1 / data.rows)
+    assert not support.supports("far") and support.unsupported("far") == 1.0
 
 
 def test_the_first_choice_is_named_with_the_first_that_the_log_supports():

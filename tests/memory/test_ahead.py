@@ -35,12 +35,25 @@ def test_batches_read_ahead_are_those_of_sample(kind, memory, tmp_path):
 
 
 def test_ranks_follow_feedback_that_names_its_plan():
-    memory = TrajectoryReplay("lower_mean_unc", seed=0)
-    memory.load_offline_dataset(data_of("discrete"))
-    ahead = ReadAhead(memory, 2, steps=3)
-    for batch, _ in zip(ahead, range(30), strict=False):
+    data = data_of("discrete")
+    memory, direct = (TrajectoryReplay("lower_mean_unc", seed=0) for _ in range(2))
+    memory.load_offline_dataset(data)
+    direct.load_offline_dataset(data)
+    uniform = direct.probabilities()
+    ahead, waiting = ReadAhead(memory, 2, steps=3, plans=2), []
+    for number in range(30):
+        while number % 3 == 0 and len(waiting) < 3:  # the one in use, and two ahead
+            waiting.append(direct.plan(3, 2))
+        plan = waiting[0][number % 3]
+        batch = next(ahead)
+        np.testing.assert_array_equal(batch.indices, plan.indices[0])
         memory.update_uncertainty(np.abs(batch.rewards), ahead.plan)
-    assert len(np.unique(memory.probabilities())) > 1
+        direct.update_uncertainty(np.abs(data.rewards[plan.indices[0]]), plan)
+        if number % 3 == 2:
+            waiting.pop(0)
+    np.testing.assert_array_equal(memory.probabilities(), direct.probabilities())
+    assert not np.array_equal(direct.probabilities(), uniform)
+    ahead.close()
 
 
 @pytest.mark.filterwarnings("ignore:.*played by several slots")

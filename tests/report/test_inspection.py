@@ -122,7 +122,11 @@ def test_a_picture_of_an_unknown_kind_is_refused(tmp_path):
 def test_one_trajectory_of_one_step_can_be_inspected_and_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     save_npz(from_d4rl(flat_log([1], [True])), tmp_path / "x.npz")
-    Inspect(str(tmp_path / "x.npz"), plot=tmp_path / "x.png").run()
+    Inspect(str(tmp_path / "x.npz"), json=tmp_path / "x.json", plot=tmp_path / "x.png").run()
+    figures = json.loads((tmp_path / "x.json").read_text())
+    assert (figures["trajectories"], figures["rows"]) == (1, 1)
+    assert figures["rank_correlations"]["return"]["avg_reward"] is None, "there is nothing to rank"
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_command_reads_by_the_rule_it_is_given(tmp_path, capsys):

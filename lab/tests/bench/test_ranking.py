@@ -5,7 +5,7 @@ import pytest
 
 from rewind.rebuilt.recipes import recipes
 from rewind_lab.bench.ranking import definition, starts_apart
-from rewind_lab.bench.ranking_figures import COLUMNS, Judged, average_ranks, judge, overview, summarise
+from rewind_lab.bench.ranking_figures import COLUMNS, Judged, judge, overview, summarise
 
 TRUTHS = {name: {"return": value, "value": value / 10} for name, value in (("a", 0.0), ("b", 50.0), ("c", 100.0))}
 
@@ -65,10 +65,6 @@ def test_the_summary_is_the_mean_over_sets():
     summary = summarise([{"set": name, "truths": TRUTHS, **one} for name, one in (("x", good), ("y", bad))])
     assert summary["criteria"]["fqe"]["regret"] == 0.5 and summary["sets"] == ["x", "y"] and summary["policies"] == 6
     assert summary["coverage"] == pytest.approx((1 + 1 / 3) / 2)
-
-
-def test_ties_share_their_mean_rank():
-    assert average_ranks([3.0, 1.0, 3.0]).tolist() == [2.5, 1.0, 2.5]
 
 
 def test_there_are_eight_sets_or_more_and_forty_policies_of_each():

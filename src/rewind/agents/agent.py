@@ -105,11 +105,11 @@ def number(default: float, low: float = -math.inf, high: float = math.inf) -> An
 
 def _check_range(name: str, value: Any, low: float, high: float, default: Any) -> None:
     numbers, endless = np.asarray(value), isinstance(default, float) and math.isinf(default)
-    known = numbers.dtype.kind in "biuf"
-    if not known or not ((low <= numbers) & (numbers <= high) & (np.isfinite(numbers) | endless)).all():
+    numeric = numbers.dtype.kind in "biuf"
+    if not numeric or not ((low <= numbers) & (numbers <= high) & (np.isfinite(numbers) | endless)).all():
         expected = f"a number from {low:g} to {high:g}" if np.isfinite(high) else f"at least {low:g}"
         expected = expected if np.isfinite(low) else "a finite number"
-        raise UsageError(f"{name} is {f'{numbers:g}' if known and not numbers.ndim else value}; expected {expected}")
+        raise UsageError(f"{name} is {f'{numbers:g}' if numeric and not numbers.ndim else value}; expected {expected}")
 
 
 def _float32(value: Any) -> Any:

@@ -29,12 +29,12 @@ def _table(name: str) -> dict[str, Any]:
 
 def paper_row(algorithm: str, dataset: str | None) -> dict[str, Any] | None:
     """What the agent's table says for a data set; None where the paper does not use the agent on its suite."""
-    table, known, name = _table(algorithm), known_entry(dataset), suite_of(dataset)
+    table, published, name = _table(algorithm), known_entry(dataset), suite_of(dataset)
     if name not in table:
         return None
     suite = dict(table[name])
-    own = suite.pop("sets", {}).get(family_of(dataset) if known is None else known.name, {})
-    row = {**VIEW, **table["default"], **suite, **own}
+    of_set = suite.pop("sets", {}).get(family_of(dataset) if published is None else published.name, {})
+    row = {**VIEW, **table["default"], **suite, **of_set}
     return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
@@ -63,8 +63,8 @@ def paper_view(algorithm: str, dataset: str | None) -> dict[str, Any]:
 
 def paper_beta(dataset: str | None) -> float | None:
     """The weighted target's beta for a data set; None where the paper gives none."""
-    known = known_entry(dataset)
-    return None if known is None else _table("beta").get(known.name)
+    published = known_entry(dataset)
+    return None if published is None else _table("beta").get(published.name)
 
 
 def required_beta(dataset: str | None) -> float:

@@ -41,13 +41,13 @@ class DataList:
     """Also write the list to this file, with every figure of every set."""
 
     def run(self) -> None:
-        suites = {"pointmaze", "ogbench", "discrete", *(known.suite for known in catalogue().values())}
+        suites = {"pointmaze", "ogbench", "discrete", *(listed.suite for listed in catalogue().values())}
         if self.suite is not None and self.suite not in suites:
             raise unknown_name("suite", self.suite, suites)
-        published = [known for known in catalogue().values() if self.suite in (None, known.suite)]
+        published = [listed for listed in catalogue().values() if self.suite in (None, listed.suite)]
         every = [*recipes().values(), *QUICK.values()]
         rebuilt = [recipe for recipe in every if self.suite in (None, _suite(recipe))]
-        sections = {"published": [_row(known) for known in published], "rebuilt": [_made_row(r) for r in rebuilt]}
+        sections = {"published": [_row(listed) for listed in published], "rebuilt": [_made_row(r) for r in rebuilt]}
         for title, rows in sections.items():
             if rows:
                 here = sum(row["here"] for row in rows)
@@ -55,7 +55,7 @@ class DataList:
         if any(later_version(recipe.name) for recipe in rebuilt):
             print(WHICH)
         if self.json is not None:
-            sets = {"sets": [_figures(known) for known in published], "rebuilt": [_made_figures(r) for r in rebuilt]}
+            sets = {"sets": [_figures(listed) for listed in published], "rebuilt": [_made_figures(r) for r in rebuilt]}
             write_json(self.json, sets)
 
 
@@ -202,8 +202,8 @@ def _show(shown: Mapping[str, str], figures: Mapping[str, Any], json: Path | Non
         write_json(json, figures)
 
 
-def _figures(known: Entry) -> dict[str, Any]:
-    return {**asdict(known), **_paper(known.name), "here": (cache_folder() / known.file).is_file()}
+def _figures(published: Entry) -> dict[str, Any]:
+    return {**asdict(published), **_paper(published.name), "here": (cache_folder() / published.file).is_file()}
 
 
 def _paper(dataset: str) -> dict[str, Any]:
@@ -211,17 +211,17 @@ def _paper(dataset: str) -> dict[str, Any]:
     return {"beta": paper_beta(dataset), **{name: paper_row(name, dataset) for name in agent_tables()}}
 
 
-def _row(known: Entry) -> dict[str, Any]:
+def _row(published: Entry) -> dict[str, Any]:
     return {
-        "name": known.name,
-        "rewards": known.label,
-        "episodes": known.episodes,
-        "horizon": known.horizon,
-        "evaluated on": known.environment,
-        "beta": paper_beta(known.name),
-        "alpha": paper_settings("td3_bc", known.name).get("alpha"),
-        "paper": known.paper,
-        "here": (cache_folder() / known.file).is_file(),
+        "name": published.name,
+        "rewards": published.label,
+        "episodes": published.episodes,
+        "horizon": published.horizon,
+        "evaluated on": published.environment,
+        "beta": paper_beta(published.name),
+        "alpha": paper_settings("td3_bc", published.name).get("alpha"),
+        "paper": published.paper,
+        "here": (cache_folder() / published.file).is_file(),
     }
 
 
@@ -235,10 +235,15 @@ def _of_task(recipe: Recipe, name: str) -> Recipe:
 
 
 def _made_figures(recipe: Recipe) -> dict[str, Any]:
-    known, later = known_entry(recipe.name), later_version(recipe.name)
-    own = {**asdict(recipe), "named after": known and known.name, "use instead": later, "here": _built(recipe)}
+    published, later = known_entry(recipe.name), later_version(recipe.name)
+    figures = {
+        **asdict(recipe),
+        "named after": published and published.name,
+        "use instead": later,
+        "here": _built(recipe),
+    }
     paper = _paper(recipe.name)
-    return {**own, **paper} if any(paper.values()) else own
+    return {**figures, **paper} if any(paper.values()) else figures
 
 
 def _made_row(recipe: Recipe) -> dict[str, Any]:

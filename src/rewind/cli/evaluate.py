@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.cli.arguments import Positional, Rare
-from rewind.errors import UsageError, require
+from rewind.errors import UsageError, require_training
 
 
 @dataclass
@@ -48,8 +48,7 @@ class Evaluate:
             raise UsageError(
                 "--offline is missing: add it to rank policies by the data alone; `rewind train --env` uses a simulator"
             )
-        for package in ("jax", "equinox", "optax"):
-            require(package, "train")
+        require_training()
         from rewind.evaluation.fqe import FitSettings
         from rewind.evaluation.offline_record import write_offline
         from rewind.evaluation.offline_table import OFFLINE, offline_table, steps_of

@@ -57,7 +57,7 @@ def command_help(path: str, kind: type, everything: bool) -> str:
     """
     if inner := subcommands_of(kind):
         lines = [f"usage: {path} COMMAND [OPTIONS]", "", *_paragraphs(kind), "", "Commands:"]
-        lines += _columns((name, summary(each)) for name, each in inner.items())
+        lines += _columns((name, summary(command)) for name, command in inner.items())
         return "\n".join([*lines, *_examples(kind)])
     options = list(options_of(kind))
     arguments = [option for option in options if option.positional]

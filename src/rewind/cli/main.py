@@ -84,15 +84,15 @@ def _complain(message: object) -> None:
 @contextmanager
 def plain_warnings() -> Iterator[None]:
     """What the library warns of is one line on stderr, once, without the place in our code where it was noticed."""
-    told: set[str] = set()
+    shown: set[str] = set()
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if category is not UserWarning:
                 usual(message, category, *where, **more)
-            elif str(message) not in told:
-                told.add(str(message))
+            elif str(message) not in shown:
+                shown.add(str(message))
                 _complain(message)
 
         warnings.showwarning = show

@@ -18,13 +18,13 @@ def check_options(path: str, options: Sequence[Option], arguments: Sequence[str]
     path: the command as it is typed
     arguments: what follows it
     """
-    known = {flag: option for option in options for flag in option.flags}
+    by_flag = {flag: option for option in options for flag in option.flags}
     given = [argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")]
     for name in given:
         if name in RENAMED:
             raise UsageError(f"{name} is now {RENAMED[name]}")
-        if name not in known and name != "--":
-            near = difflib.get_close_matches(name, known, n=1)
+        if name not in by_flag and name != "--":
+            near = difflib.get_close_matches(name, by_flag, n=1)
             hint = f"did you mean {near[0]}?" if near else f"{path} --help-all lists all"
             raise UsageError(f"{path} has no option {name}: {hint}")
     for option in options:
@@ -38,10 +38,10 @@ def explained(error: UsageError, path: str, options: Sequence[Option], arguments
     if message.startswith("Missing from"):
         option = next(option for option in options if option.positional and option.default is MISSING)
         return UsageError(f"{path} needs {option.names[0]}: {option.text}")
-    if found := re.match(r"Unrecognized options: (.*)", message):
-        return UsageError(f"{path} does not take {found[1].split(' Available')[0]!r}: see {path} --help")
-    if found := re.search(r"argument '?(--[\w-]+)|parsing (--[\w-]+)", message):
-        flag = found[1] or found[2]
+    if match := re.match(r"Unrecognized options: (.*)", message):
+        return UsageError(f"{path} does not take {match[1].split(' Available')[0]!r}: see {path} --help")
+    if match := re.search(r"argument '?(--[\w-]+)|parsing (--[\w-]+)", message):
+        flag = match[1] or match[2]
         given = " ".join(_values(flag, arguments))
         option = next(option for option in options if flag in option.flags)
         return UsageError(f"{path} {flag} {given}".rstrip() + f": expected {option.value or 'no value'}")

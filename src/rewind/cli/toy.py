@@ -9,7 +9,7 @@ import numpy as np
 
 from rewind.cli.arguments import Rare
 from rewind.demos.toy import DISCOUNT, REWARDS, SHARE, ToyCurve, ToyResult, draw_toy, learn
-from rewind.files import write_json
+from rewind.files import finite, write_json
 from rewind.table import table
 
 
@@ -78,17 +78,13 @@ def _curve_figures(curve: ToyCurve) -> dict[str, Any]:
         "updates_needed": {
             "mean": float(reached.mean()) if reached.size else None,  # over the seeds that reached it
             "std": float(reached.std()) if reached.size else None,
-            "median": _finite(float(np.median(needed))),  # over all seeds
+            "median": finite(np.median(needed)),  # over all seeds
             "reached": len(reached),
-            "per_seed": [_finite(float(count)) for count in needed],
+            "per_seed": [finite(count) for count in needed],
         },
         "final": {"mean": float(curve.values[-1].mean()), "std": float(curve.values[-1].std())},
         "curve": {"mean": curve.values.mean(axis=1).tolist(), "std": curve.values.std(axis=1).tolist()},
     }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def results_table(result: ToyResult) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rewind.cli.train_options import TrainOptions
-from rewind.errors import require
+from rewind.errors import require_training
 from rewind.signals import stop_signals
 
 
@@ -19,8 +19,7 @@ class Train(TrainOptions):
 
     def run(self) -> None:
         with stop_signals(end=True) as signals:  # before JAX is imported, in which an interrupt is lost
-            for package in ("jax", "equinox", "optax"):
-                require(package, "train")
+            require_training()
             from rewind.cli.train_job import run_job
 
             run_job(self, signals)

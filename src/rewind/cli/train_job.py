@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from rewind.cli.train_options import EvaluationOptions, TrainOptions
+from rewind.cli.train_options import DataOptions, EvaluationOptions, TrainOptions
 from rewind.cli.train_recommended import with_recommended
 from rewind.cli.train_runs import Described, batch_size_of, describe_runs, file_name
 from rewind.data import Trajectories, load
@@ -21,7 +21,7 @@ from rewind.evaluation.offline_table import OFFLINE, offline_table
 from rewind.evaluation.results import curve, diagnostics, diagnostics_table, score_table, scores, variants
 from rewind.evaluation.rows import Row, by_run, diagnostics_of, group_rows, write_jsonl
 from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_scores
-from rewind.files import file_digest, write_json
+from rewind.files import file_digest, json_ready, write_json
 from rewind.report.train_folder import ROWS
 from rewind.run_spec import digest
 from rewind.training import Options, Trained, Trainer, engine_run
@@ -33,6 +33,8 @@ from rewind.training.session import find_device, read_config
 from rewind.training.spec import with_vectors
 
 POINTS = 20  # of the curve, by default
+LEARNS = ("data", "agent", "memory", "evaluation")  # groups of options that a training's default folder tells apart
+LONGER = ("steps", "fit_steps")  # but not these: the same training continues
 
 
 def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
@@ -83,12 +85,18 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     first = Path("runs") / name  # as earlier versions called it
     if command.output.resume and first.exists():
         return first
-    told = asdict(command)
-    del told["output"], told["reader"], told["agent"]["steps"], told["evaluation"]["fit_steps"]
-    told["data"]["dataset"] = data.fingerprint  # wherever the file is
-    if not command.data.hold_out:  # trainings without it have the names that earlier versions gave them
-        del told["data"]["hold_out"], told["data"]["hold_out_seed"]
-    return first.with_name(f"{name}-{digest([json.dumps(told)])}")
+    return first.with_name(f"{name}-{digest([json.dumps(_identity(command, data), sort_keys=True)])}")
+
+
+def _identity(command: TrainOptions, data: Trajectories) -> dict[str, Any]:
+    """What is not the default, so that an option that a later version adds renames no folder."""
+    identity: dict[str, Any] = {"data": data.fingerprint}  # wherever the file is
+    usual = asdict(TrainOptions(DataOptions(command.data.dataset)))
+    for group, values in asdict(command).items():
+        identity |= {name: value for name, value in values.items() if group in LEARNS and value != usual[group][name]}
+    for name in LONGER if command.data.hold_out else (*LONGER, "hold_out_seed"):
+        identity.pop(name, None)
+    return identity
 
 
 def _evaluator(
@@ -140,7 +148,7 @@ def _options(command: TrainOptions, environment: str | None, out: Path, specs: l
         steps, batch_size_of(command, None), command.memory.block, output.log_every, every, at, out,
         output.checkpoint_minutes, output.resume, output.tensorboard, output.wandb, output.device,
         output.deterministic, output.fused, record={"command": record},
-        about={"command": plain(asdict(command)), "runs": specs},
+        about={"command": json_ready(asdict(command)), "runs": specs},
     )  # fmt: skip
 
 
@@ -178,13 +186,13 @@ def report(
     }
     rows = group_rows([one.spec for one in described], [result.records for result in trained], about)
     runs = [[row | diagnostics_of(row) for row in group] for group in by_run(rows).values()]
-    found = variants(runs, [one.variant for one in described])
-    figures = diagnostics(found) if environment is None else scores(found)
+    compared = variants(runs, [one.variant for one in described])
+    figures = diagnostics(compared) if environment is None else scores(compared)
     print(f"\n{diagnostics_table(figures) if environment is None else score_table(figures)}\n")
     source = asdict(command.data) | command.reader.given()
     provenance = {
         "data": {"name": data.name, "fingerprint": data.fingerprint, "notes": data.notes},
-        "source": {name: value for name, value in plain(source).items() if name in SOURCE},
+        "source": {name: value for name, value in json_ready(source).items() if name in SOURCE},
         "environment": environment,
         "steps": command.agent.steps,
         "batch_size": command.agent.batch_size,
@@ -198,7 +206,7 @@ def report(
     names = [result.run.name for result in trained]
     results = {
         **provenance,
-        "command": plain(asdict(command)),
+        "command": json_ready(asdict(command)),
         "variants": figures,
         "runs": [
             _run_figures(name, run, folders.get(at)) for at, (name, run) in enumerate(zip(names, runs, strict=True))
@@ -223,16 +231,7 @@ def _run_figures(name: str, rows: Sequence[Row], folder: Path | None) -> dict[st
         scored = curve(rows, "score")
         figures |= {"score": float(scored.score), "last": float(scored.last), "best": float(scored.best)}
         figures["curve"] = {"steps": scored.steps.tolist(), "scores": scored.values.tolist()}
-    readable: dict[str, Any] = plain(figures | {"q": last["q"], "q_excess": last["q_excess"]} | diagnostics_of(last))
+    readable: dict[str, Any] = json_ready(
+        figures | {"q": last["q"], "q_excess": last["q_excess"]} | diagnostics_of(last)
+    )
     return readable
-
-
-def plain(value: Any) -> Any:
-    """What JSON can hold: paths as text, no NaN."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    return None if isinstance(value, float) and value != value else value

@@ -7,7 +7,6 @@ from rewind.agents import AGENTS
 from rewind.agents.agent import HIGH, LOW
 from rewind.cli.train_options import AgentOptions, MemoryOptions, TrainOptions
 from rewind.data import Trajectories
-from rewind.data.catalogue import known_label
 from rewind.errors import UsageError
 from rewind.memory.choice import caution, choose, recommended
 from rewind.memory.sweeps import LONG, common_length
@@ -15,7 +14,7 @@ from rewind.memory.sweeps import LONG, common_length
 
 def with_recommended(command: TrainOptions, data: Trajectories) -> TrainOptions:
     """The command with recommended settings, which are printed with their evidence."""
-    choice = choose(data, known_label(data.name), "auto")
+    choice = choose(data, rule="auto")
     row, kind = recommended()[choice.label], AGENTS[command.agent.algorithm]
     one_length = (common_length(data.transitions) or 0) >= LONG
     sampler = row["sampler"]
@@ -35,9 +34,9 @@ def with_recommended(command: TrainOptions, data: Trajectories) -> TrainOptions:
     if kind.has("layer_norm") and not row["layer_norm"] and vars(kind).get("layer_norm") is not True:
         agent["layer_norm"] = None  # as the algorithm has it: no
     for name, value in (memory | agent).items():
-        told = " ".join(map(str, value)) if isinstance(value, tuple) else "yes" if value else "no"
+        shown = " ".join(map(str, value)) if isinstance(value, tuple) else "yes" if value else "no"
         line = {"samplers": "sampler", "betas": "beta"}.get(name, name)
-        print(f"  {line.replace('_', ' ')}: {told} ({row['evidence'][line]})")
+        print(f"  {line.replace('_', ' ')}: {shown} ({row['evidence'][line]})")
     return replace(command, agent=replace(command.agent, **agent), memory=replace(command.memory, **memory))
 
 

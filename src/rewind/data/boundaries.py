@@ -73,13 +73,13 @@ def from_d4rl(
     last = np.flatnonzero(ends)
     if unused := sorted(str(key) for key in data if key not in extras and str(key).partition("/")[0] not in USED):
         notes["not_used"] = unused
-    known = log.successors is not None
+    recorded = log.successors is not None
     trajectories = Trajectories(
         **log.columns,
         lengths=np.diff(last, prepend=-1),
         **split_terminals(log.terminals, last),
-        final_observations=each_part(lambda part: _take(part, last), log.successors if known else log.observations),
-        final_known=np.full(len(last), known),
+        final_observations=each_part(lambda part: _take(part, last), log.successors if recorded else log.observations),
+        final_known=np.full(len(last), recorded),
         name=name,
         notes=notes,
         extras=extra_columns(data, extras),
@@ -129,8 +129,8 @@ class _Log:
                 self.successors = storage_parts("next_observations", self.successors)
             observations, successors = (named_parts("", of) for of in (self.observations, self.successors))
             if list(observations) != list(successors):
-                found, expected = shown(self.successors), shown(self.observations)
-                raise DataError(f"next_observations are {found}; expected {expected}, like the observations")
+                given, expected = shown(self.successors), shown(self.observations)
+                raise DataError(f"next_observations are {given}; expected {expected}, like the observations")
             self.chained = np.logical_and.reduce([follows(observations[key], successors[key]) for key in observations])
 
     @cached_property

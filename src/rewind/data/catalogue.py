@@ -65,9 +65,9 @@ def catalogue() -> Mapping[str, Entry]:
     for family in families.values():
         for task in family.pop("tasks").values():
             for name, facts in task.pop("sets").items():
-                known = {**family, **task, **facts}
-                known |= {"sizes": tuple(known["sizes"]), "address": f"{host}/{known['folder']}/{known['file']}"}
-                entries[name] = Entry(name=name, **known)
+                values = {**family, **task, **facts}
+                values |= {"sizes": tuple(values["sizes"]), "address": f"{host}/{values['folder']}/{values['file']}"}
+                entries[name] = Entry(name=name, **values)
     return MappingProxyType(entries)
 
 
@@ -85,11 +85,11 @@ def known_entry(name: str | None) -> Entry | None:
     `rewind/antmaze-umaze-v0` goes by `antmaze-umaze-v0`, `rewind/hopper-medium-v0` by `hopper-medium-v2`, and
     `rewind/pen-demos-v0`, whose demonstrations are not people's, by `pen-human-v1`. None for any other name.
     """
-    room, _, own = (name or "").rpartition("/")
+    room, _, set_name = (name or "").rpartition("/")
     if room != "rewind":
         return catalogue().get(name or "")
-    own = _unversioned(own).replace("-demos", "-human")
-    return next((known for known in catalogue().values() if _unversioned(known.name) == own), None)
+    set_name = _unversioned(set_name).replace("-demos", "-human")
+    return next((published for published in catalogue().values() if _unversioned(published.name) == set_name), None)
 
 
 def _unversioned(name: str) -> str:
@@ -98,13 +98,13 @@ def _unversioned(name: str) -> str:
 
 def known_label(name: str | None) -> Label | None:
     """The label of a catalogued set, or of one that Rewind rebuilds; None for any other name."""
-    known = known_entry(name)
-    return None if known is None else known.label
+    published = known_entry(name)
+    return None if published is None else published.label
 
 
 def entry_of_file(file: str) -> Entry | None:
     """The set that is published under this file name."""
-    return next((known for known in catalogue().values() if known.file == file), None)
+    return next((published for published in catalogue().values() if published.file == file), None)
 
 
 @overload
@@ -113,7 +113,7 @@ def normalised_score(name: str, returns: float) -> float: ...
 def normalised_score(name: str, returns: ArrayLike) -> NDArray[np.float64]: ...
 def normalised_score(name: str, returns: ArrayLike) -> NDArray[np.float64] | float:
     """100 * (return - minimum) / (maximum - minimum), as papers print it; D4RL's own leaves the 100 out."""
-    known = entry(name)
-    span = known.maximum_score - known.minimum_score
-    scores = 100.0 * (np.asarray(returns, dtype=np.float64) - known.minimum_score) / span
+    reference = entry(name)
+    span = reference.maximum_score - reference.minimum_score
+    scores = 100.0 * (np.asarray(returns, dtype=np.float64) - reference.minimum_score) / span
     return scores if scores.ndim else float(scores)

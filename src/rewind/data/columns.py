@@ -71,8 +71,8 @@ class ColumnMap:
 
     def record(self) -> dict[str, Any]:
         """The columns that there are, as plain values."""
-        found = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return {name: value for name, value in found.items() if value is not None and value not in ("", [])}
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: value for name, value in values.items() if value is not None and value not in ("", [])}
 
 
 OPTIONS = ("map", *(field.name for field in fields(ColumnMap)))
@@ -87,10 +87,10 @@ def column_map(map: Any = None, **given: Any) -> ColumnMap:
     """From a mapping file and from names, which win over the file's. map: its path, or a dict"""
     content = {} if map is None else dict(map) if isinstance(map, Mapping) else read_map(Path(map))
     content |= {name: value for name, value in given.items() if value is not None}
-    known = [field.name for field in fields(ColumnMap)]
+    roles = [field.name for field in fields(ColumnMap)]
     for name, value in content.items():
-        if name not in known:
-            raise unknown_name("column of a table", name, known)
+        if name not in roles:
+            raise unknown_name("column of a table", name, roles)
         if name in SEVERAL:
             content[name] = as_names(value)
         elif name not in ("horizon", "discrete") and not isinstance(value, str):
@@ -129,8 +129,8 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
     result = wanted
     for role in SEVERAL:
         if (patterns := getattr(wanted, role)) is not None:
-            found = [name for pattern in patterns for name in _matching(role, pattern, names)]
-            result = _with(result, role, tuple(dict.fromkeys(found)))
+            matching = [name for pattern in patterns for name in _matching(role, pattern, names)]
+            result = _with(result, role, tuple(dict.fromkeys(matching)))
     guesses = {}
     for role in (*GUESSES, *PATTERNS):
         if getattr(result, role) is None and (guess := _guess(role, names, result)):
@@ -170,11 +170,11 @@ def _absent(wanted: ColumnMap, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _unnamed(wanted: ColumnMap, found: ColumnMap) -> list[str]:
+def _unnamed(wanted: ColumnMap, resolved: ColumnMap) -> list[str]:
     """What a table needs and nobody named or guessed, in one question."""
-    missing = [role for role in NEEDED if not getattr(found, role) and not getattr(wanted, role)]
-    ends = found.episode or found.time or found.truncated or found.next_observations
-    endless = not ends and (found.terminal or "").lower() not in DONES
+    missing = [role for role in NEEDED if not getattr(resolved, role) and not getattr(wanted, role)]
+    ends = resolved.episode or resolved.time or resolved.truncated or resolved.next_observations
+    endless = not ends and (resolved.terminal or "").lower() not in DONES
     if missing:
         asked = [*missing, "episode"] if endless else missing
         examples = ", ".join(EXAMPLES[role] for role in asked)
@@ -196,8 +196,8 @@ def _guess(role: str, names: Iterable[str], columns: ColumnMap) -> Any:
     free = {name.strip().lower(): name for name in names if name not in used}
     if role in GUESSES:
         return next((free[name] for name in GUESSES[role] if name in free), None)
-    found = [name for low, name in free.items() if re.fullmatch(PATTERNS[role], low)]
+    matching = [name for low, name in free.items() if re.fullmatch(PATTERNS[role], low)]
     if role == "actions":
-        found = [name for name in found if not NOT_ACTIONS.search(name.lower())]
-    exact = [name for name in found if not re.search(r"[_.\[\d]", name.removeprefix("next_").removeprefix("new_"))]
-    return tuple(exact[:1] or found)
+        matching = [name for name in matching if not NOT_ACTIONS.search(name.lower())]
+    exact = [name for name in matching if not re.search(r"[_.\[\d]", name.removeprefix("next_").removeprefix("new_"))]
+    return tuple(exact[:1] or matching)

@@ -14,6 +14,7 @@ from rewind.data.load import FLAT, load, read_hdf5
 from rewind.data.parts import mapped
 from rewind.data.robomimic import is_robomimic
 from rewind.errors import UsageError
+from rewind.files import as_path
 
 
 def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> None:
@@ -28,8 +29,8 @@ def convert(dataset: Any, folder: str | os.PathLike[str], **options: Any) -> Non
         raise UsageError(f"{folder} exists already; choose another folder, or remove it")
     folder.parent.mkdir(parents=True, exist_ok=True)
     given = {name: value for name, value in options.items() if value is not None}
-    is_file = isinstance(dataset, (str, os.PathLike)) and Path(dataset).expanduser().is_file()
-    if not is_file or Path(dataset).suffix.lower() not in (".hdf5", ".h5") or is_robomimic(dataset):
+    path = as_path(dataset)
+    if path is None or not path.is_file() or path.suffix.lower() not in (".hdf5", ".h5") or is_robomimic(dataset):
         save_folder(load(dataset, **given), folder)
         return
     if wrong := [name for name in given if name not in FLAT]:

@@ -217,7 +217,8 @@ def from_steps(steps: Iterable[Any], name: str | None = None, keys: Sequence[str
 
     keys: for dict observations, the keys to concatenate, in this order; by default they stay dicts
     """
-    return from_episodes(_episodes(steps, keys), name=name)
+    data = from_episodes(_episodes(steps, keys), name=name)
+    return data if keys is None else with_keys(data, keys)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -241,7 +242,7 @@ def _episodes(steps: Iterable[Any], keys: Sequence[str] | None) -> Iterator[dict
             raise DataError(
                 f"step {index} is not (observation, action, reward, next observation, terminated, truncated)"
             ) from None
-        observation, successor = flatten(observation, keys, single=True), flatten(successor, keys, single=True)
+        observation, successor = only_keys(observation, keys), only_keys(successor, keys)
         if open_episode is not None and (ended or not _same(open_episode.observations[-1], observation)):
             yield open_episode.episode()
             open_episode = None
@@ -265,6 +266,13 @@ def check_keys(keys: Sequence[str] | None, known: Sequence[str] | None) -> None:
         raise UsageError(f"keys={list(keys)}: the observations have {', '.join(known)}")
 
 
+def only_keys(observations: Any, keys: Sequence[str] | None) -> Any:
+    """These parts of dict observations, so that nothing keeps the others until `with_keys` puts them side by side."""
+    named = isinstance(observations, Mapping)
+    check_keys(keys, list(observations) if named else None)
+    return {key: observations[key] for key in keys or observations} if named else observations
+
+
 def with_keys(data: Trajectories, keys: Sequence[str]) -> Trajectories:
     """The data with these parts of its dict observations side by side, in this order; an image alone stays one."""
     check_keys(keys, list(data.observations) if isinstance(data.observations, dict) else None)
@@ -275,20 +283,3 @@ def with_keys(data: Trajectories, keys: Sequence[str]) -> Trajectories:
 
     both = {name: chosen(getattr(data, name)) for name in ("observations", "final_observations")}
     return replace(data, **both, notes={**data.notes, "keys": list(keys)})
-
-
-def flatten(observations: Any, keys: Sequence[str] | None, single: bool = False) -> Any:
-    """The named parts of dict observations as one vector per step; arrays, and dicts without keys, stay as they are.
-
-    single: one observation instead of one per step
-    """
-    if not isinstance(observations, Mapping):
-        check_keys(keys, None)
-        return observations
-    check_keys(keys, list(observations))
-    if keys is None:
-        return dict(observations)
-    parts = [np.asarray(observations[key]) for key in keys]
-    if single:
-        return np.concatenate([part.reshape(-1) for part in parts])
-    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,15 @@ from rewind.data.header import read_header
 from rewind.data.parts import each_part, find_parts
 from rewind.data.trajectories import CHUNK_ROWS, FIELDS, Trajectories
 from rewind.errors import DataError, UsageError, naming, one_line
-from rewind.files import check_file, sync
+from rewind.files import as_path, check_file, sync, whole_folder
 
 HEADER = "rewind.json"  # name and notes, written last
 
 
 def is_folder(dataset: Any) -> bool:
     """Whether this is the path of a folder written by `save_folder`."""
-    return isinstance(dataset, (str, os.PathLike)) and (Path(dataset).expanduser() / HEADER).is_file()
+    path = as_path(dataset)
+    return path is not None and (path / HEADER).is_file()
 
 
 def load_folder(path: str | os.PathLike[str]) -> Trajectories:
@@ -65,8 +65,7 @@ def save_folder(trajectories: Trajectories, path: str | os.PathLike[str]) -> Non
     folder = Path(path).expanduser()
     if folder.exists():
         raise UsageError(f"{folder} exists already; choose another folder, or remove it")
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    try:
+    with whole_folder(folder) as temporary:
         for name, array in trajectories.arrays().items():
             file = temporary / f"{name}.npy"
             if ".." in Path(name).parts or temporary not in file.parents:
@@ -76,9 +75,6 @@ def save_folder(trajectories: Trajectories, path: str | os.PathLike[str]) -> Non
         notes = {key: value for key, value in trajectories.notes.items() if key != "digest"}
         (temporary / HEADER).write_text(json.dumps({"name": trajectories.name, "notes": notes}))
         sync(temporary / HEADER)
-        temporary.replace(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_array(file: Path, source: Any, dtype: Any = None) -> None:

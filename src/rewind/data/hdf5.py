@@ -58,7 +58,7 @@ def load_hdf5(
     path = Path(path)
     check_file(path)
     h5py = require("h5py", "hdf5")
-    own = boundaries is None and merge_fragments is None
+    as_saved = boundaries is None and merge_fragments is None
     failure = "is not a readable HDF5 file (cut, damaged, or another format)"
     with reading(path, failure), h5py.File(path, "r") as file:
         sources = _sources(file, (*COLUMNS[:3], *FLAGS, "lengths", "next_observations", *extras))
@@ -66,7 +66,7 @@ def load_hdf5(
             raise missing_columns(missing, file)
         _check_rows(sources)
         successors = {key: sources.pop(key) for key in list(sources) if _column_of(key) == "next_observations"}
-        group = file[GROUP] if own and _has(file, GROUP) else None
+        group = file[GROUP] if as_saved and _has(file, GROUP) else None
         extra = {} if group is None else _sources(group, (*PARTS, "header"))
         check_file(path, sum(map(_allocated, (*sources.values(), *extra.values()))))
         placed = ("observations", "actions", *extras)

@@ -92,9 +92,9 @@ def _read(
     )
     rows, episodes = read_rows(files, columns)
     assert rows.episode is not None
-    found = dict(zip(map(int, episodes), np.bincount(rows.episode).tolist(), strict=True))
-    _check_episodes(found, _episodes(folder))
-    _check_info(info, found, {keys: rows.observations, ("action",): rows.actions})
+    lengths = dict(zip(map(int, episodes), np.bincount(rows.episode).tolist(), strict=True))
+    _check_episodes(lengths, _episodes(folder))
+    _check_info(info, lengths, {keys: rows.observations, ("action",): rows.actions})
     data = to_trajectories(rows, files, columns, folder.name)
     if videos := [f"{name} ({kind})" for name, kind in kinds.items() if kind in VIDEOS]:
         data.notes["not_used"] = [
@@ -118,17 +118,17 @@ def _info(path: Path) -> dict[str, Any]:
     return dict(info)
 
 
-def _check_info(info: dict[str, Any], found: dict[int, int], columns: dict[tuple[str, ...], Array]) -> None:
+def _check_info(info: dict[str, Any], lengths: dict[int, int], columns: dict[tuple[str, ...], Array]) -> None:
     """What meta/info.json says against the data."""
-    for name, count in (("total_episodes", len(found)), ("total_frames", sum(found.values()))):
+    for name, count in (("total_episodes", len(lengths)), ("total_frames", sum(lengths.values()))):
         if info.get(name, count) != count:
             raise DataError(f"meta/info.json says {name} {info[name]}, but the data has {count:,}: {INCOMPLETE}")
     for names, column in columns.items():
         shapes = [info["features"].get(name, {}).get("shape") for name in names]
         size = math.prod(column.shape[1:])
         if None not in shapes and sum(map(math.prod, shapes)) != size:
-            told = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
-            raise DataError(f"meta/info.json gives the shape {told}, but a frame has {size:,} numbers: {INCOMPLETE}")
+            listed = ", ".join(f"{name} {shape}" for name, shape in zip(names, shapes, strict=True))
+            raise DataError(f"meta/info.json gives the shape {listed}, but a frame has {size:,} numbers: {INCOMPLETE}")
 
 
 def _episodes(folder: Path) -> list[dict[str, Any]]:
@@ -149,13 +149,13 @@ def _episodes(folder: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: int(row["episode_index"]))
 
 
-def _check_episodes(found: dict[int, int], rows: list[dict[str, Any]]) -> None:
-    told = {int(row["episode_index"]): int(row["length"]) for row in rows}
-    for episode in sorted(found.keys() | told.keys()):
-        if found.get(episode, 0) != told.get(episode, 0):
+def _check_episodes(lengths: dict[int, int], rows: list[dict[str, Any]]) -> None:
+    recorded = {int(row["episode_index"]): int(row["length"]) for row in rows}
+    for episode in sorted(lengths.keys() | recorded.keys()):
+        if lengths.get(episode, 0) != recorded.get(episode, 0):
             raise DataError(
-                f"episode {episode} has {found.get(episode, 0):,} frames in data, but {told.get(episode, 0):,} in "
-                f"meta/episodes: {INCOMPLETE}"
+                f"episode {episode} has {lengths.get(episode, 0):,} frames in data, but {recorded.get(episode, 0):,} "
+                f"in meta/episodes: {INCOMPLETE}"
             )
     begin = 0
     for row in rows:

@@ -24,6 +24,7 @@ from rewind.data.table_files import SUFFIXES
 from rewind.data.tables import load_table
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, RewindError, UsageError, unknown_name
+from rewind.files import as_path
 from rewind.registry import Registry
 
 RULE = ("boundaries", "merge_fragments", "extras")
@@ -47,7 +48,8 @@ class Reader:
     names: Callable[[], Iterable[str]] = tuple
 
     def accepts(self, dataset: Any) -> bool:
-        return (_is_name(dataset) and _path(dataset).suffix.lower() in self.suffixes) or self.reads(dataset)
+        path = as_path(dataset)
+        return (path is not None and path.suffix.lower() in self.suffixes) or self.reads(dataset)
 
 
 def load(
@@ -87,29 +89,29 @@ def load(
                 _check_options(options, reader.options)
                 return reader.read(dataset, **options)
     except OSError as error:  # a name that is too long, a file that may not be read
-        if isinstance(error, RewindError) or not _is_name(dataset):
+        if isinstance(error, RewindError) or as_path(dataset) is None:
             raise
         raise DataError(f"{os.fspath(dataset)[:200]} cannot be read: {error.strerror or error}") from error
     raise _unreadable(dataset)
 
 
-def _check_options(options: Iterable[str], known: Sequence[str]) -> None:
-    if extra := [name for name in options if name not in known]:
-        takes = f"; it takes {', '.join(known)}" if known else ""
+def _check_options(options: Iterable[str], accepted: Sequence[str]) -> None:
+    if extra := [name for name in options if name not in accepted]:
+        takes = f"; it takes {', '.join(accepted)}" if accepted else ""
         raise UsageError(f"{' and '.join(extra)} makes no sense for this kind of data: leave it out{takes}")
 
 
 def _unreadable(dataset: Any) -> RewindError:
-    if not _is_name(dataset):
+    path = as_path(dataset)
+    if path is None:
         return DataError(
             f"cannot read trajectories from {type(dataset).__name__}; expected Trajectories, a D4RL-style dict, a "
             "Minari data set, a list of episodes, a path, or the name of a catalogued data set"
         )
-    path = _path(dataset)
     if path.is_file():
-        known = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
+        suffixes = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
         return DataError(
-            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {known}, and Minari, LeRobot and RLlib "
+            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {suffixes}, and Minari, LeRobot and RLlib "
             "folders. Save a table of steps as .csv or .parquet: docs/data.md, tables"
         )
     if path.is_absolute():
@@ -123,14 +125,6 @@ def _unknown(name: str) -> UsageError:
 
 def _names() -> list[str]:
     return [name for reader in READERS.values() for name in reader.names()]
-
-
-def _is_name(dataset: Any) -> bool:
-    return isinstance(dataset, (str, os.PathLike))
-
-
-def _path(dataset: str | os.PathLike[str]) -> Path:
-    return Path(dataset).expanduser()
 
 
 # Rewind's own readers
@@ -148,24 +142,26 @@ def _by_keys(read: Callable[..., Trajectories]) -> Callable[..., Trajectories]:
 
 def _catalogued(name: str, path: Path | None = None, **rule: Any) -> Trajectories:
     """By the catalogue's rule for this data set. path: its file, where it is not in the cache folder"""
-    known = catalogue()[name]
-    usual = {"boundaries": known.boundaries, "merge_fragments": known.merge_fragments}
+    published = catalogue()[name]
+    usual = {"boundaries": published.boundaries, "merge_fragments": published.merge_fragments}
     return load_hdf5(path or get(name), name, **(usual | rule))
 
 
 @_by_keys
 def read_hdf5(dataset: Any, **rule: Any) -> Trajectories:
-    path = _path(dataset)
-    known = entry_of_file(path.name)
-    return load_hdf5(path, **rule) if known is None else _catalogued(known.name, path, **rule)
+    path = Path(dataset).expanduser()
+    published = entry_of_file(path.name)
+    return load_hdf5(path, **rule) if published is None else _catalogued(published.name, path, **rule)
 
 
 def _is_minari_id(dataset: Any) -> bool:
-    return (
-        _is_name(dataset)
-        and "/" in os.fspath(dataset)
-        and not (_path(dataset).is_absolute() or _path(dataset).exists())
-    )
+    path = as_path(dataset)
+    return path is not None and "/" in os.fspath(dataset) and not (path.is_absolute() or path.exists())
+
+
+def _is_folder(dataset: Any) -> bool:
+    path = as_path(dataset)
+    return path is not None and path.is_dir()
 
 
 def _minari_id(dataset: Any, keys: Sequence[str] | None = None) -> Trajectories:
@@ -173,7 +169,7 @@ def _minari_id(dataset: Any, keys: Sequence[str] | None = None) -> Trajectories:
     try:
         return load_minari(name, keys)
     except RewindError:
-        if any(name.startswith(known.rpartition("/")[0] + "/") for known in _names() if "/" in known):
+        if any(name.startswith(listed.rpartition("/")[0] + "/") for listed in _names() if "/" in listed):
             raise _unknown(name) from None  # of a family that we know
         raise
 
@@ -192,7 +188,7 @@ READERS: Registry[Reader] = Registry(
         "dict": Reader(_by_keys(from_d4rl), reads=lambda data: isinstance(data, Mapping), options=FLAT),
         "catalogued": Reader(
             lambda name, **rule: _catalogued(os.fspath(name), **rule),
-            reads=lambda name: _is_name(name) and os.fspath(name) in catalogue(),
+            reads=lambda name: as_path(name) is not None and os.fspath(name) in catalogue(),
             options=RULE,
             names=catalogue,
         ),
@@ -201,14 +197,10 @@ READERS: Registry[Reader] = Registry(
         "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon", "extras")),
         "folder": Reader(_by_keys(load_folder), reads=is_folder, options=("keys",)),
         "rllib": Reader(load_rllib, (".json",), reads=is_rllib, options=("horizon", "extras")),
-        "minari folder": Reader(
-            lambda path, **keys: load_minari(_path(path), **keys),
-            reads=lambda path: _is_name(path) and _path(path).is_dir(),
-            options=("keys",),
-        ),
+        "minari folder": Reader(load_minari, reads=_is_folder, options=("keys",)),
         "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask", "extras")),
         "hdf5": Reader(read_hdf5, (".hdf5", ".h5"), options=FLAT),
-        "npz": Reader(_by_keys(lambda path, **rule: load_npz(_path(path), **rule)), (".npz",), options=FLAT),
+        "npz": Reader(_by_keys(load_npz), (".npz",), options=FLAT),
         "table": Reader(load_table, SUFFIXES, options=OPTIONS),
     },
 )
@@ -216,7 +208,7 @@ READERS: Registry[Reader] = Registry(
 LAST = (
     Reader(
         _by_keys(from_episodes),
-        reads=lambda data: isinstance(data, Iterable) and not _is_name(data),
+        reads=lambda data: isinstance(data, Iterable) and as_path(data) is None,
         options=("extras", "keys"),
     ),
     Reader(_minari_id, reads=_is_minari_id, options=("keys",)),

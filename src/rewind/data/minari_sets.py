@@ -1,21 +1,19 @@
 """Trajectories from and to Minari data sets."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rewind.data.episodes import check_keys, flatten, from_episodes
+from rewind.data.episodes import check_keys, from_episodes, only_keys, with_keys
 from rewind.data.flags import flag_array, split_terminals
 from rewind.data.hdf5 import check_inside
 from rewind.data.parts import each_part
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError, reading, require, warn
-from rewind.files import check_file
+from rewind.files import check_file, whole_folder
 
 
 def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
@@ -71,11 +69,9 @@ def _read(source: Any, keys: Sequence[str] | None, name: str) -> Trajectories:
     environment = getattr(getattr(source, "env_spec", None), "id", None)
     if environment is not None:
         data.notes["environment"] = environment
-    if keys is not None:
-        data.notes["keys"] = list(keys)
     if infos:
         data.notes["not_used"] = sorted(f"infos/{key}" for key in infos)
-    return data
+    return data if keys is None else with_keys(data, keys)
 
 
 def _episodes(source: Any) -> Iterator[Any]:
@@ -91,7 +87,7 @@ def _episode(index: int, episode: Any, keys: Sequence[str] | None, infos: set[st
     if isinstance(episode.actions, (dict, tuple)):
         raise DataError(f"episode {index}: actions are a {type(episode.actions).__name__}; expected an array")
     return {
-        "observations": flatten(episode.observations, keys),
+        "observations": only_keys(episode.observations, keys),
         "actions": episode.actions,
         "rewards": episode.rewards,
         **split_terminals(flag_array("terminations", episode.terminations), slice(-1, None)),
@@ -127,9 +123,8 @@ def save_minari(
     spec = getattr(environment, "spec", environment)
     if isinstance(environment, str):
         spec = require("gymnasium", "minari").spec(environment)
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    try:
-        (temporary / "data").mkdir(parents=True)
+    with whole_folder(folder) as temporary:
+        (temporary / "data").mkdir()
         new = storage.new(
             temporary / "data",
             observation_space=_space(trajectories.observations),
@@ -145,9 +140,6 @@ def save_minari(
             }
         )
         new.update_episodes(_buffers(trajectories))
-        temporary.replace(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return folder
 
 

@@ -40,10 +40,10 @@ def load_npz(
             raise UsageError(f"{path} is in OGBench's form: leave out {' and '.join(given or ['extras'])}")
         return load_ogbench(data)
     with reading(path, "cannot be read"):
-        own = any(key in data for key in ("header", "final_observations", "final_known"))
-        if given and (own or ("lengths" in data and not any(flag in data for flag in FLAGS))):
+        written_by_us = any(key in data for key in ("header", "final_observations", "final_known"))
+        if given and (written_by_us or ("lengths" in data and not any(flag in data for flag in FLAGS))):
             raise UsageError(f"the file has the lengths of its trajectories: leave out {' and '.join(given)}")
-        if own:
+        if written_by_us:
             return _as_written(data, data.path.stem, extras)
         boundaries = boundaries or ("flags" if given else None)
         merge = bool(merge_fragments)

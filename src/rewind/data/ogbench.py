@@ -92,30 +92,30 @@ def _without_last_rows(columns: dict[str, Any], terminals: Array, last: Array) -
     )
 
 
-def _parsed(name: str | None) -> re.Match[str] | None:
+def parsed_name(name: str | None) -> re.Match[str] | None:
     return NAME.fullmatch((name or "").removeprefix(REBUILT))
 
 
 def environment_id(name: str | None) -> str | None:
     """OGBench's id of the environment of a data set's task, None for any other name."""
-    return f"{found['task']}-singletask{found['number'] or ''}-v0" if (found := _parsed(name)) else None
+    return f"{parts['task']}-singletask{parts['number'] or ''}-v0" if (parts := parsed_name(name)) else None
 
 
 def family_of(name: str | None) -> str | None:
     """What an OGBench data set has in common with those of its other tasks, such as cube-single-play."""
-    return f"{found['task']}-{found['kind']}" if (found := _parsed(name)) else None
+    return f"{parts['task']}-{parts['kind']}" if (parts := parsed_name(name)) else None
 
 
 def ogbench_family(name: str | None) -> str | None:
     """The environment whose tasks have the same shapes, such as `cube-single`; None if it is not OGBench's."""
-    return found["task"] if (found := _parsed(name)) else None
+    return parts["task"] if (parts := parsed_name(name)) else None
 
 
 def suite_of(name: str | None) -> str | None:
     """The suite of a data set that is known by its name: the catalogue's, or ogbench."""
-    if (known := known_entry(name)) is not None:
-        return known.suite
-    return "ogbench" if _parsed(name) else None
+    if (published := known_entry(name)) is not None:
+        return published.suite
+    return "ogbench" if parsed_name(name) else None
 
 
 def package_env(name: str, **options: Any) -> Any:
@@ -152,7 +152,7 @@ def relabelled(data: Mapping[str, Any], name: str | None) -> dict[str, Any]:
 def is_task(dataset: Any) -> bool:
     """Whether this names a task of a file: `cube-single-play-singletask-task2-v0`, with or without a folder."""
     path = as_path(dataset)
-    return path is not None and (found := NAME.fullmatch(path.name)) is not None and found["single"] is not None
+    return path is not None and (parts := NAME.fullmatch(path.name)) is not None and parts["single"] is not None
 
 
 def load_task(dataset: str | os.PathLike[str]) -> Trajectories:

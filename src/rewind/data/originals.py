@@ -10,7 +10,6 @@ In the cache folder, for a data set whose file is F:
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 from rewind.data.catalogue import Entry, entry
 from rewind.errors import DataError, DownloadError, UsageError
-from rewind.files import only_one, whole_file, write_json
+from rewind.files import only_one, read_json, whole_file, write_json
 from rewind.progress import Progress, bytes_bar
 
 
@@ -40,22 +39,22 @@ def get(
     mirror: base address, with the files in it or in the publisher's folders below it; or `$REWIND_MIRROR`
     progress: True for a bar, False for none, or a function of (bytes received, total bytes or None)
     """
-    known = entry(name)
-    target = cache_folder() / known.file
+    published = entry(name)
+    target = cache_folder() / published.file
     if source is not None or not target.is_file():
-        local = None if source is None else _local(known, Path(source).expanduser())
+        local = None if source is None else _local(published, Path(source).expanduser())
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with only_one(target):
                 if local is not None:
                     _copy(local, target)
                 elif not target.is_file():  # another process may have been faster
-                    _fetch(known, target, mirror or os.environ.get("REWIND_MIRROR"), progress)
+                    _fetch(published, target, mirror or os.environ.get("REWIND_MIRROR"), progress)
         except DownloadError:
             raise
         except OSError as error:
             raise DownloadError(
-                f"{known.file} ({name}) cannot be written to {target.parent}: {error.strerror or error}; "
+                f"{published.file} ({name}) cannot be written to {target.parent}: {error.strerror or error}; "
                 "set $REWIND_DATA to a writable folder with enough space"
             ) from error
     _check(name, target)
@@ -70,27 +69,27 @@ def verify(name: str) -> dict[str, Any]:
     return _check(name, target, thorough=True)
 
 
-def _local(known: Entry, source: Path) -> Path:
-    path = source / known.file if source.is_dir() else source
+def _local(published: Entry, source: Path) -> Path:
+    path = source / published.file if source.is_dir() else source
     if not path.is_file():
-        raise UsageError(f"no file {path}; expected {known.file} of {known.name}, or a folder that contains it")
+        raise UsageError(f"no file {path}; expected {published.file} of {published.name}, or a folder that contains it")
     if reason := _broken(path):
-        raise DataError(f"{path} cannot be {known.name}: {reason}")
+        raise DataError(f"{path} cannot be {published.name}: {reason}")
     return path
 
 
-def _fetch(known: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
+def _fetch(published: Entry, target: Path, mirror: str | None, progress: bool | Progress) -> None:
     from rewind.data.transfer import TransferError, forget, transfer  # Python's network modules are slow to import
 
-    d4rl = Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser() / known.file
+    d4rl = Path(os.environ.get("D4RL_DATASET_DIR") or "~/.d4rl/datasets").expanduser() / published.file
     if d4rl.is_file() and not _broken(d4rl):  # D4RL leaves cut downloads under their final name
         return _copy(d4rl, target)
     part = target.with_name(f"{target.name}.part")
     failures = []
-    for address in _addresses(known, mirror):
+    for address in _addresses(published, mirror):
         try:
             with contextlib.ExitStack() as stack:
-                show = stack.enter_context(bytes_bar(known.file)) if progress is True else progress
+                show = stack.enter_context(bytes_bar(published.file)) if progress is True else progress
                 transfer(address, part, show or (lambda done, total: None))
         except TransferError as error:
             failures.append(f"{address}: {error}")
@@ -105,21 +104,21 @@ def _fetch(known: Entry, target: Path, mirror: str | None, progress: bool | Prog
         _record(target, address)
         return None
     raise DownloadError(
-        f"could not get {known.file} ({known.name}):\n"
+        f"could not get {published.file} ({published.name}):\n"
         + "".join(f"  {line}\n" for line in failures)
-        + f"Put the file at {target} by hand, or use: rewind data get {known.name} --from PATH, "
+        + f"Put the file at {target} by hand, or use: rewind data get {published.name} --from PATH, "
         "or --mirror with a mirror's base address, or $REWIND_MIRROR. The nearest set that needs no network is "
-        f"{known.rebuilt} (Rewind's own data, not D4RL's)."
+        f"{published.rebuilt} (Rewind's own data, not D4RL's)."
     )
 
 
-def _addresses(known: Entry, mirror: str | None) -> list[str]:
+def _addresses(published: Entry, mirror: str | None) -> list[str]:
     if mirror is None:
-        return [known.address]
+        return [published.address]
     if not mirror.startswith(("http://", "https://")):
         raise UsageError(f"mirror {mirror!r} is not a base address: expected http://... or https://...")
     base = mirror.rstrip("/")
-    return [f"{base}/{known.folder}/{known.file}", f"{base}/{known.file}"]
+    return [f"{base}/{published.folder}/{published.file}", f"{base}/{published.file}"]
 
 
 def _copy(path: Path, target: Path) -> None:
@@ -166,6 +165,21 @@ def _record(target: Path, origin: str, digest: str | None = None) -> dict[str, A
     return record
 
 
+def _read_record(name: str, target: Path) -> dict[str, Any]:
+    path = _record_of(target)
+    try:
+        record: dict[str, Any] = read_json(path)
+    except DataError:
+        record = {}
+    kinds = {"size": int, "sha256": str, "origin": str, "modified_ns": int}
+    if not isinstance(record, dict) or not all(isinstance(record.get(key), kind) for key, kind in kinds.items()):
+        raise DataError(
+            f"{path} is damaged: expected the size, sha256, origin and modified_ns of {target.name}. Delete it to "
+            f"accept that file as it is now, or delete both, then: rewind data get {name}"
+        )
+    return record
+
+
 def _digest(target: Path) -> str:
     with target.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -174,13 +188,11 @@ def _digest(target: Path) -> str:
 def _check(name: str, target: Path, thorough: bool = False) -> dict[str, Any]:
     """Check the size, and if `thorough` or the file was modified since it was recorded, also the digest."""
     writable = os.access(target.parent, os.W_OK)  # a read-only shared folder works without records
-    try:
-        record: dict[str, Any] = json.loads(_record_of(target).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):  # somebody placed the file by hand
+    if not _record_of(target).exists():  # somebody placed the file by hand
         if reason := _broken(target):
-            raise DataError(f"{target} cannot be {name}: {reason}; delete it") from None
+            raise DataError(f"{target} cannot be {name}: {reason}; delete it")
         return _record(target, "found in place") if writable else {"file": target.name, "origin": "found in place"}
-    status = target.stat()
+    record, status = _read_record(name, target), target.stat()
     touched = status.st_mtime_ns != record["modified_ns"]
     same = status.st_size == record["size"] and (not (thorough or touched) or _digest(target) == record["sha256"])
     if not same:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rewind.data.episodes import OpenEpisode, check_keys, flatten, from_episodes
+from rewind.data.episodes import OpenEpisode, check_keys, from_episodes, only_keys, with_keys
 from rewind.data.trajectories import Trajectories
 from rewind.errors import UsageError, require
 
@@ -33,14 +33,14 @@ class RecordEpisodes(Wrapper):  # type: ignore[misc]  # Gymnasium is optional, s
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(**options)
         self._close()
-        self._open = OpenEpisode(flatten(observation, self._keys, single=True))
+        self._open = OpenEpisode(only_keys(observation, self._keys))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         if self._open is None:
             raise UsageError("step() after the end of the episode: call reset() first")
-        self._open.add(action, reward, flatten(observation, self._keys, single=True), terminated)
+        self._open.add(action, reward, only_keys(observation, self._keys), terminated)
         if terminated or truncated:
             self._close()
         return observation, reward, terminated, truncated, info
@@ -53,4 +53,5 @@ class RecordEpisodes(Wrapper):  # type: ignore[misc]  # Gymnasium is optional, s
     def trajectories(self, name: str | None = None) -> Trajectories:
         """All episodes so far; the current one is cut here."""
         current = [self._open.episode()] if self._open else []
-        return from_episodes([*self._finished, *current], name=name)
+        data = from_episodes([*self._finished, *current], name=name)
+        return data if self._keys is None else with_keys(data, self._keys)

@@ -21,7 +21,7 @@ from rewind.data.flags import flag_array
 from rewind.data.table_rows import TableRows, assemble
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, naming, one_line
-from rewind.files import check_file
+from rewind.files import as_path, check_file
 
 OUTPUT = "output-*.json"  # the writer's files in its folder
 NEEDED, FLAGS, EPISODE = (
@@ -35,7 +35,8 @@ ENDS = ("eps_id", "t", "new_obs", "truncateds", "dones")  # each of them shows w
 
 def is_rllib(dataset: Any) -> bool:
     """Whether this is the path of a folder that RLlib's writer wrote to."""
-    return isinstance(dataset, (str, os.PathLike)) and any(Path(dataset).expanduser().glob(OUTPUT))
+    path = as_path(dataset)
+    return path is not None and any(path.glob(OUTPUT))
 
 
 def load_rllib(path: str | os.PathLike[str], horizon: int | None = None, extras: Sequence[str] = ()) -> Trajectories:
@@ -54,11 +55,11 @@ def load_rllib(path: str | os.PathLike[str], horizon: int | None = None, extras:
 def _read(paths: list[Path], name: str, horizon: int | None, extras: Sequence[str]) -> Trajectories:
     batches: list[dict[str, Array]] = []
     places: list[str] = []
-    known: dict[str, None] = {}
+    named: dict[str, None] = {}
     for where, line in _lines(paths):
         try:
             batch = _batch(json.loads(line), extras)
-            known |= dict.fromkeys(batch)
+            named |= dict.fromkeys(batch)
             batches.append({key: _column(key, batch[key]) for key in (*COLUMNS, *extras) if key in batch})
             _check(batches[-1], batches[0], extras)
         except DataError as error:
@@ -92,7 +93,7 @@ def _read(paths: list[Path], name: str, horizon: int | None, extras: Sequence[st
     rows = _rows(columns, terminal)
     rows.extras = {key: columns[key] for key in extras}
     data = assemble(rows, roles, place, name)
-    if unused := [key for key in known if key not in (*COLUMNS, *extras, "type")]:
+    if unused := [key for key in named if key not in (*COLUMNS, *extras, "type")]:
         data.notes["not_used"] = unused
     return data
 
@@ -106,18 +107,18 @@ def _lines(paths: list[Path]) -> Iterator[tuple[str, str]]:
                     yield f"{path}, line {number}", line
 
 
-def _batch(found: Any, extras: Sequence[str]) -> dict[str, Any]:
+def _batch(content: Any, extras: Sequence[str]) -> dict[str, Any]:
     """The columns on one line. RLlib writes a batch of several policies where there are several agents."""
-    kind = found.get("type") if isinstance(found, dict) else None
-    if kind == "MultiAgentBatch" and isinstance(policies := found.get("policy_batches"), dict):
+    kind = content.get("type") if isinstance(content, dict) else None
+    if kind == "MultiAgentBatch" and isinstance(policies := content.get("policy_batches"), dict):
         if len(policies) != 1:
             raise DataError(f"steps of {len(policies)} policies ({', '.join(policies)}): write a file for each policy")
-        (found,) = policies.values()
+        (content,) = policies.values()
     elif kind != "SampleBatch":
         raise DataError('not a batch of RLlib\'s: expected {"type": "SampleBatch", "obs": ...} on each line')
-    if missing := [key for key in (*NEEDED, *extras) if key not in found]:
-        raise DataError(f"missing {', '.join(missing)}; the batch has: {', '.join(found)}")
-    return dict(found)
+    if missing := [key for key in (*NEEDED, *extras) if key not in content]:
+        raise DataError(f"missing {', '.join(missing)}; the batch has: {', '.join(content)}")
+    return dict(content)
 
 
 def _column(name: str, value: Any) -> Array:

@@ -39,8 +39,8 @@ def is_robomimic(dataset: Any) -> bool:
     try:
         h5py = require("h5py", "hdf5")
         with h5py.File(path, "r") as file:
-            own = isinstance(file.get("data", getlink=True), h5py.HardLink)  # no link to another file
-            return own and isinstance(file["data"], h5py.Group) and "observations" not in file
+            inside = isinstance(file.get("data", getlink=True), h5py.HardLink)  # no link to another file
+            return inside and isinstance(file["data"], h5py.Group) and "observations" not in file
     except Exception:  # the reader of HDF5 files says what is wrong
         return False
 
@@ -67,8 +67,8 @@ def load_robomimic(
 
 def _demos(group: Any) -> list[str]:
     """Their names, in the order of their numbers."""
-    found = [match for name in group if (match := DEMO.fullmatch(name))]
-    return [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
+    matches = [match for name in group if (match := DEMO.fullmatch(name))]
+    return [match[0] for match in sorted(matches, key=lambda match: int(match[1]))]
 
 
 def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None, extras: Sequence[str]) -> Trajectories:
@@ -81,12 +81,12 @@ def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None, e
         what = "demos are missing, or it was edited and total must be set anew"
         raise DataError(f"the file says total {total:,}, but its demos have {rows:,} steps: {what}")
     first = group[names[0]]
-    known = sorted(first["obs"])
-    if keys is None and len(known) == 1:
-        keys = known
+    available = sorted(first["obs"])
+    if keys is None and len(available) == 1:
+        keys = available
     if keys is None:
-        raise DataError(f"the observations have the keys {', '.join(known)}; choose some: keys=[...], --keys")
-    check_keys(keys, known)
+        raise DataError(f"the observations have the keys {', '.join(available)}; choose some: keys=[...], --keys")
+    check_keys(keys, available)
     if images := [key for key in keys if len(keys) > 1 and first["obs"][key].ndim > 2]:
         raise DataError(f"obs/{images[0]} is an image: choose it alone, or leave it out")
     columns = [first["obs"][key] for key in keys]
@@ -97,7 +97,7 @@ def _read(file: Any, path: Path, keys: Sequence[str] | None, mask: str | None, e
         if 0 < len(without := [name for name in names if key not in group[name]]) < len(names):
             data.notes[f"without_{key}"] = without
     used = {"obs", "next_obs", "actions", "rewards", "dones", *extras}
-    if unused := [key for key in first if key not in used] + [f"obs/{key}" for key in known if key not in keys]:
+    if unused := [key for key in first if key not in used] + [f"obs/{key}" for key in available if key not in keys]:
         data.notes["not_used"] = unused
     return data
 
@@ -124,9 +124,9 @@ def _length(demo: Any) -> int:
         what = "" if "obs" not in missing else " (robomimic's dataset_states_to_obs adds it)"
         raise DataError(f"{demo.name} has no {missing[0]}{what}; it has: {', '.join(demo)}")
     length = int(demo["actions"].shape[0])
-    told = demo.attrs.get("num_samples")
-    if told is not None and int(told) != length:
-        raise DataError(f"{demo.name} says num_samples {int(told):,}, but has {length:,} actions")
+    recorded = demo.attrs.get("num_samples")
+    if recorded is not None and int(recorded) != length:
+        raise DataError(f"{demo.name} says num_samples {int(recorded):,}, but has {length:,} actions")
     if length == 0:
         raise DataError(f"{demo.name} has no steps; expected at least one")
     return length

@@ -22,12 +22,12 @@ def cut_gaps(time: Array, ends: Array, notes: dict[str, Any]) -> float | None:
     tick = float(np.median(sample if sample.size else steps[inside]))
     gaps = steps > GAP * tick
     gaps &= inside
-    if (found := int(np.count_nonzero(gaps))) > IRREGULAR * count:
+    if (cuts := int(np.count_nonzero(gaps))) > IRREGULAR * count:
         notes["irregular_time"] = "the steps of time vary, so that gaps cannot be seen"
         return None
-    if found:
+    if cuts:
         ends[:-1] |= gaps
-        notes["gaps"] = f"cut at {found:,} gaps in time"
+        notes["gaps"] = f"cut at {cuts:,} gaps in time"
     return tick
 
 

@@ -37,19 +37,21 @@ def load_table(
     wanted = column_map(map, **columns)
     with reading(path, "is not a readable table (cut or damaged)"):
         files = TableFiles([path])
-        found, guesses = resolve(wanted, files.names)
+        resolved, guesses = resolve(wanted, files.names)
         if guesses:
-            told = ", ".join(f"{role}={_short(value)}" for role, value in guesses.items())
-            unused = [column for column in files.names if column not in found.used()]
+            guessed = ", ".join(f"{role}={_short(value)}" for role, value in guesses.items())
+            unused = [column for column in files.names if column not in resolved.used()]
             rest = f" (not used: {_short(unused)})" if unused else ""
             edit = "name them if that is wrong, or edit what rewind inspect --write-map writes"
-            warn(f"{path}: guessed {told}{rest}; {edit}")
-        rows, episodes = read_rows(files, found)
+            warn(f"{path}: guessed {guessed}{rest}; {edit}")
+        rows, episodes = read_rows(files, resolved)
         if guesses.get("episode", "").lower() == "id" and 1 < len(episodes) == len(rows.rewards):
             what = "guessed as the episode, is different in every row"
-            raise DataError(f"column {found.episode}, {what}: name another one (episode=...), or episode='' for none")
-        data = to_trajectories(rows, files, found, name or path.stem)
-        _note_whole(data, found)
+            raise DataError(
+                f"column {resolved.episode}, {what}: name another one (episode=...), or episode='' for none"
+            )
+        data = to_trajectories(rows, files, resolved, name or path.stem)
+        _note_whole(data, resolved)
         return data
 
 

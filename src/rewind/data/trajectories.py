@@ -22,7 +22,7 @@ from rewind.data.parts import (
     storage_array,
     storage_parts,
 )
-from rewind.errors import DataError
+from rewind.errors import DataError, UsageError
 from rewind.files import arrays_digest
 
 CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it
@@ -202,9 +202,10 @@ class Trajectories:
 
     def select(self, trajectories: Array) -> Trajectories:
         """Some of the trajectories, in this order. Arrays on the disk stay there: `LazyRows` of them are returned."""
-        rows = np.concatenate(
-            [np.arange(a, a + n) for a, n in zip(self.starts[trajectories], self.lengths[trajectories], strict=True)]
-        )
+        trajectories = np.arange(len(self))[trajectories]
+        if len(trajectories) == 0:
+            raise UsageError(f"no trajectories to select; expected at least one of the {len(self):,}")
+        rows = rows_of(self.starts[trajectories], self.lengths[trajectories])
         per_row = ("observations", "actions", "rewards", "inner_terminals", "extras")
         named = {name: getattr(self, name) for name in (*FIELDS, "inner_terminals", "extras")}
         arrays = {

@@ -12,12 +12,13 @@ from rewind.demos.settings import DemoSettings
 from rewind.envs.mazes import find_maze
 from rewind.errors import UsageError
 from rewind.evaluation import Evaluator, evaluation_steps
-from rewind.evaluation.results import Variant, interval, scores, variants
+from rewind.evaluation.results import Variant, scores, variants
 from rewind.evaluation.scoring import Scorer, say_scores
 from rewind.files import write_json
 from rewind.rebuilt.point import wander
 from rewind.report.figures import BLUE, GREEN, GREY, INK, NOTE, RED, TITLE, headed, new_figure, save, styled
 from rewind.report.maze_plot import draw_goals, draw_maze, draw_paths
+from rewind.statistics import interval
 from rewind.table import table
 from rewind.training import Sampler, Trained, View, make_runs, train
 from rewind.training.determinism import keep_programs

@@ -96,8 +96,8 @@ def uniform_rows(length: int) -> Array:
 
 def _draw_learned(axes: Any, x: float, y: float, name: str, know: list[bool]) -> None:
     axes.text(x, y - 0.22, f"{name}: {sum(know)} of {len(know)}", va="center", fontsize=NOTE, fontweight="bold")
-    for step, known in enumerate(know):
-        _draw_cell(axes, x - 0.08 + step, y, COLOURS[0] if known else UNLEARNED, f"{NAMES[0]}{step}")
+    for step, learned in enumerate(know):
+        _draw_cell(axes, x - 0.08 + step, y, COLOURS[0] if learned else UNLEARNED, f"{NAMES[0]}{step}")
 
 
 def _draw_plan(axes: Any, data: Trajectories, plan: Plan, top: float) -> None:

@@ -85,14 +85,14 @@ class MujocoEnv(ArrayEnv):
             return None
         return tuple(self.frame(index) for index in range(self.num_envs))
 
-    def frame(self, index: int = 0, height: int = 480, width: int = 480, camera: str | int | None = None) -> Array:
+    def frame(self, index: int = 0, height: int = 480, width: int = 480) -> Array:
         """(height, width, 3) uint8: a picture of simulation `index`."""
         if self._renderer is None or (self._renderer.height, self._renderer.width) != (height, width):
             self.close_extras()
             self._renderer = self._make_renderer(height, width)
         data = self.batch.get_data(index)
         mujoco.mj_forward(self.model, data)
-        self._renderer.update_scene(data, self.camera if camera is None else camera)
+        self._renderer.update_scene(data, self.camera)
         self._decorate(self._renderer.scene, index)
         frame: Array = self._renderer.render()
         return frame

@@ -44,7 +44,7 @@ def register() -> None:
 
     for maze, horizon in POINT_HORIZONS.items():
         add(f"rewind/PointMaze-{maze}-v0", "pointmaze", "PointMaze", horizon, maze=maze)
-    ants = {known.environment: known.horizon for known in catalogue().values() if known.suite == "antmaze"}
+    ants = {task.environment: task.horizon for task in catalogue().values() if task.suite == "antmaze"}
     for name, horizon in ants.items():
         _, maze, version = name.split("-")
         add(name, "antmaze", "AntMaze", horizon, maze=maze, goal=GOALS[version])
@@ -55,7 +55,7 @@ def register() -> None:
 
 def known_task(name: str) -> Entry | None:
     """A catalogued data set that is evaluated in `name`: a data set, a rebuilt one, or an environment's id."""
-    return known_entry(name) or next((known for known in catalogue().values() if known.environment == name), None)
+    return known_entry(name) or next((task for task in catalogue().values() if task.environment == name), None)
 
 
 def noted_environment(noted: object, where: str) -> str | None:
@@ -96,8 +96,8 @@ def steps_in_python(name: str) -> bool:
 
 def _environment(name: str) -> str:
     """The id of an environment that is asked for by itself or by a data set."""
-    known = known_task(name)
-    return environment_id(name) or name if known is None else known.environment
+    task = known_task(name)
+    return environment_id(name) or name if task is None else task.environment
 
 
 def _array_class(name: str) -> tuple[str, dict[str, Any]] | None:
@@ -116,11 +116,11 @@ def _array_class(name: str) -> tuple[str, dict[str, Any]] | None:
 
 def _array_env(name: str, num_envs: int, options: dict[str, Any]) -> ArrayEnv | None:
     """A fast environment, or None. Not made through Gymnasium, which warns that every -v0 and -v4 is outdated."""
-    found = _array_class(name)
-    if found is None:
+    kind_and_options = _array_class(name)
+    if kind_and_options is None:
         return None
-    kind, own = found
-    env: ArrayEnv = import_attribute(kind)(**{"num_envs": num_envs, **own, **options})
+    kind, usual = kind_and_options
+    env: ArrayEnv = import_attribute(kind)(**{"num_envs": num_envs, **usual, **options})
     env.spec = require("gymnasium", "envs").registry.get(name)
     return env
 

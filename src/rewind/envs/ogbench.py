@@ -117,9 +117,9 @@ class _Copies:
             "horizon": first.spec.max_episode_steps,
         }
         self.envs = [copy.copy(env) for _ in range(count)]
-        for own in self.envs:
-            own._data = mujoco.MjData(self.model)
-            vars(own).update({key: value.copy() for key, value in vars(env).items() if isinstance(value, np.ndarray)})
+        for twin in self.envs:
+            twin._data = mujoco.MjData(self.model)
+            vars(twin).update({key: value.copy() for key, value in vars(env).items() if isinstance(value, np.ndarray)})
         self.damping = np.repeat(self.model.dof_damping[None], count, axis=0)
 
     def reset(self, index: int, stream: str) -> Array:

@@ -72,18 +72,18 @@ def diagnose(
     bootstrap = _flat("q", q(successors, to_numpy(act(successors))), len(chosen))
     errors = data.rewards[chosen] + discount * np.where(terminal, 0.0, bootstrap) - values
     returns = monte_carlo(data, discount)[chosen]
-    known = np.isfinite(returns)
+    has_return = np.isfinite(returns)
     distances = np.linalg.norm((to_numpy(act(observations)) - actions).reshape(len(chosen), -1), axis=1)
     return Diagnostics(
         td_error=float(np.abs(errors).mean()),
         td_bias=float(errors.mean()),
-        value_correlation=_correlation(values[known], returns[known]),
-        value_bias=float((values - returns)[known].mean()) if known.any() else float("nan"),
+        value_correlation=_correlation(values[has_return], returns[has_return]),
+        value_bias=float((values - returns)[has_return].mean()) if has_return.any() else float("nan"),
         impossible=_impossible(values, *possible),
         action_distance=float(distances.mean()),
         rows=len(chosen),
-        value_rows=int(known.sum()),
-        terminal_rows=int((known & np.repeat(data.terminated, data.lengths)[chosen]).sum()),
+        value_rows=int(has_return.sum()),
+        terminal_rows=int((has_return & np.repeat(data.terminated, data.lengths)[chosen]).sum()),
     )
 
 
@@ -91,10 +91,10 @@ def counted_rows(figures: Mapping[str, Any]) -> str:
     """What the value figures rest on, in words; empty where an earlier version has not counted."""
     if figures.get("terminal_rows") is None:
         return ""
-    rows, known, ended = (int(figures[name]) for name in COUNTS)
+    rows, with_return, ended = (int(figures[name]) for name in COUNTS)
     return (
-        f"the value figures rest on {known:,} of {rows:,} rows: {ended:,} before a terminal, {known - ended:,} long "
-        "before a time-out"
+        f"the value figures rest on {with_return:,} of {rows:,} rows: {ended:,} before a terminal, "
+        f"{with_return - ended:,} long before a time-out"
     )
 
 

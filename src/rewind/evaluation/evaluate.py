@@ -10,6 +10,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.envs.make import known_task, make
 from rewind.errors import Abandoned, UsageError
+from rewind.files import json_ready
 from rewind.processes import never
 
 Act = Callable[[Array], Any]
@@ -52,8 +53,8 @@ class Evaluation:
     def record(self) -> dict[str, Any]:
         """Everything, for a JSON file."""
         runs, episodes = self.returns.shape
-        figures = {"runs": runs, "episodes": episodes, **vars(self), "score": self.score}
-        return {name: _plain(value) if isinstance(value, np.ndarray) else value for name, value in figures.items()}
+        figures: dict[str, Any] = json_ready({"runs": runs, "episodes": episodes, **vars(self), "score": self.score})
+        return figures
 
 
 class Evaluator:
@@ -78,11 +79,11 @@ class Evaluator:
         if runs < 1 or episodes < 1:
             raise UsageError(f"{runs} runs with {episodes} episodes: there must be at least one of each")
         self.env_name, self.runs, self.episodes = env_name, runs, episodes
-        known = known_task(env_name)
-        self.horizon = horizon if horizon is not None or known is None else known.horizon
+        task = known_task(env_name)
+        self.horizon = horizon if horizon is not None or task is None else task.horizon
         self.env, self.together = _environment(env_name, runs, episodes, threads, options)
-        own: tuple[float, float] | None = getattr(self.env, "reference_scores", None)
-        self.reference = own if known is None else (known.minimum_score, known.maximum_score)
+        reference: tuple[float, float] | None = getattr(self.env, "reference_scores", None)
+        self.reference = reference if task is None else (task.minimum_score, task.maximum_score)
 
     def __call__(self, act: Act, seed: int | Sequence[int] = 0, stop: Callable[[], bool] = never) -> Evaluation:
         """See `evaluate`.
@@ -103,22 +104,20 @@ class Evaluator:
         while playing.any() and (self.horizon is None or lengths.max() < self.horizon):
             if stop():
                 raise Abandoned
-            actions = self._actions(act, observations, seeds.shape)
-            lost = np.logical_not(np.isfinite(actions).reshape(len(actions), -1).all(axis=1))
-            if lost.any():
-                actions = np.where(lost[:, None], 0.0, actions)  # a run that broke must not break the simulator
-                returns[lost & playing] = np.nan
+            actions, lost = self._actions(act, observations, seeds.shape)
+            returns[lost & playing] = np.nan
             observations, rewards, terminated, truncated, _ = self.env.step(actions)
             returns[playing] += rewards[playing]
             lengths += playing
             playing &= ~(terminated | truncated | lost)
         return returns.reshape(seeds.shape), lengths.reshape(seeds.shape)
 
-    def _actions(self, act: Act, observations: Array, shape: tuple[int, ...]) -> Array:
+    def _actions(self, act: Act, observations: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """The action of each copy, and whether it is none: a run that broke must not break the simulator."""
         actions = np.asarray(act(observations.reshape(*shape, -1)))
         space = self.env.single_action_space
         discrete = getattr(space, "n", None)
-        if discrete is not None:  # one-hot, or the numbers themselves
+        if discrete is not None:
             return self._numbers(actions, (*shape, int(discrete)))
         expected = (*shape, *(space.shape or ()))
         if actions.shape != expected:
@@ -126,18 +125,30 @@ class Evaluator:
                 f"the policy gave actions of shape {actions.shape}; {self.env_name} takes (runs, episodes, action) = "
                 f"{expected} and gives observations of {observations.shape[-1]} numbers"
             )
-        return actions.reshape(len(observations), -1)
+        actions = actions.reshape(len(observations), -1)
+        lost = ~np.isfinite(actions).all(axis=1)
+        return (np.where(lost[:, None], 0.0, actions) if lost.any() else actions), lost
 
-    def _numbers(self, actions: Array, one_hot: tuple[int, ...]) -> Array:
-        """(copies,) the numbers of discrete actions, plus `start` where an environment does not count from 0."""
-        if actions.shape[-1:] == one_hot[-1:] and actions.ndim == len(one_hot):
+    def _numbers(self, actions: Array, one_hot: tuple[int, ...]) -> tuple[Array, Array]:
+        """The same for discrete actions, given one-hot or as numbers: plus `start` where they do not count from 0."""
+        if actions.shape == one_hot:
+            lost = np.isnan(actions).any(axis=-1)
             actions = actions.argmax(-1)
-        if actions.shape != one_hot[:-1]:
+        elif actions.shape == one_hot[:-1]:
+            lost = ~np.isfinite(actions)
+        else:
             raise UsageError(
                 f"the policy gave actions of shape {actions.shape}; {self.env_name} takes whole numbers, or one-hot "
                 f"(runs, episodes, action) = {one_hot}"
             )
-        return np.asarray(actions.ravel() + int(self.env.single_action_space.start))
+        actions = np.where(lost, 0, actions)
+        wrong = (actions != np.floor(actions)) | (actions < 0) | (actions >= one_hot[-1])
+        if wrong.any():
+            raise UsageError(
+                f"the policy gave the action {actions[wrong][0]}; {self.env_name} takes whole numbers from 0 to "
+                f"{one_hot[-1] - 1}, or one-hot (runs, episodes, action) = {one_hot}"
+            )
+        return actions.ravel().astype(np.int64) + int(self.env.single_action_space.start), lost.ravel()
 
 
 def evaluate(
@@ -170,13 +181,6 @@ def episode_seeds(seed: int | Sequence[int], runs: int, episodes: int) -> Array:
     else:
         raise UsageError(f"{len(seed)} seeds for {runs} runs: give one number, or one for each run")
     return np.stack([source.generate_state(episodes) for source in sources]).astype(np.int64)
-
-
-def _plain(values: Array) -> Any:
-    """Lists for JSON, which has no NaN."""
-    plain = values.astype(object)
-    plain[np.isnan(values)] = None
-    return plain.tolist()
 
 
 def _environment(name: str, runs: int, episodes: int, threads: int, options: dict[str, Any]) -> tuple[Any, int]:

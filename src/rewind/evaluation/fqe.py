@@ -24,6 +24,7 @@ import numpy as np
 from rewind.agents.networks import MLP, Learner, copy, follow, learner, step, value
 from rewind.arrays import Array
 from rewind.data import Trajectories
+from rewind.data.trajectories import rows_of
 from rewind.errors import UsageError
 from rewind.memory import TrajectoryReplay, UniformReplay
 from rewind.targets import weighted_target
@@ -78,7 +79,7 @@ class Choices(NamedTuple):
     """What policies do."""
 
     following: Any  # (policies, rows, action): after each row
-    known: Any  # (policies, rows) 1.0, or 0.0 where that is not known: the row is left out
+    following_known: Any  # (policies, rows) 1.0, or 0.0 where that is not known: the row is left out
     starting: Any  # (policies, trajectories, action): in the first state of each trajectory
 
 
@@ -119,7 +120,7 @@ def fitted_values(
     plans = [_Member(data, settings, member) for member in range(settings.members)]
     table, policies = jax.tree.map(jnp.asarray, (rows, choices))
     sizes = [rows.observations.shape[1] + rows.actions.shape[1], *settings.hidden, 1]
-    states, fit, read = _first_states(len(choices.known), sizes, settings), *_programs(scale, settings)
+    states, fit, read = _first_states(len(choices.following_known), sizes, settings), *_programs(scale, settings)
     blocks = 4 * math.ceil(settings.steps / (4 * BLOCK))  # all of one length: the program is compiled once
     length = math.ceil(settings.steps / blocks)
     read_after = {}
@@ -128,10 +129,10 @@ def fitted_values(
         rates = jnp.asarray(settings.rate * 0.5 * (1 + np.cos(np.pi * done)), jnp.float32)
         planned = [member.plan(length) for member in plans]
         indices, fresh = (jnp.asarray(np.stack(part)) for part in zip(*planned, strict=True))
-        states = fit(states, table, policies.following, policies.known, indices, fresh, rates)
+        states = fit(states, table, policies.following, policies.following_known, indices, fresh, rates)
         if block in (blocks // 2, blocks * 3 // 4, blocks):
-            found = np.asarray(read(states.slow, table.observations[data.starts], policies.starting), np.float64)
-            read_after[block] = (scale.shift + scale.spread * found).clip(scale.low, scale.high)
+            fitted = np.asarray(read(states.slow, table.observations[data.starts], policies.starting), np.float64)
+            read_after[block] = (scale.shift + scale.spread * fitted).clip(scale.low, scale.high)
     drift = (read_after[blocks * 3 // 4] - read_after[blocks // 2]).mean((1, 2))
     return FittedValues(read_after[blocks], drift, np.stack([member.counts for member in plans]))
 
@@ -161,7 +162,7 @@ def _fit_block(
     state: FitState,
     table: LoggedRows,
     following: jax.Array,
-    known: jax.Array,
+    following_known: jax.Array,
     indices: jax.Array,
     fresh: jax.Array,
     rates: jax.Array,
@@ -182,7 +183,7 @@ def _fit_block(
 
         def loss(network: MLP) -> jax.Array:
             fitted = scale.shift + scale.spread * value(network, table.observations[rows], table.actions[rows])
-            return jnp.mean(known[rows] * ((fitted - target) / scale.spread) ** 2)
+            return jnp.mean(following_known[rows] * ((fitted - target) / scale.spread) ** 2)
 
         network = step(state.network, jax.grad(loss)(state.network.params), rate)
         return FitState(network, follow(state.slow, network.params, target_rate), carry), None
@@ -198,8 +199,7 @@ class _Member:
         playable = np.flatnonzero(data.transitions > 0)
         drawn = np.sort(stream.choice(playable, len(data)))
         self.counts = np.bincount(drawn, minlength=len(data))
-        lengths, starts = data.lengths[drawn], data.starts[drawn]
-        self._row = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        self._row = rows_of(data.starts[drawn], data.lengths[drawn])
         # Staggered: the first batches would otherwise be last rows only.
         kind = UniformReplay if settings.order == "uniform" else partial(TrajectoryReplay, stagger=True)
         self.memory: UniformReplay | TrajectoryReplay = kind(seed=stream)

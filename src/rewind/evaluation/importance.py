@@ -55,8 +55,8 @@ def weighted_importance_sampling(
     drawn = np.random.default_rng(seed).multinomial(len(data), np.full(len(data), 1 / len(data)), RESAMPLES)
     value = float(_value(np.ones((1, len(data))), weights, rewards, discount)[0])
     resampled = _value(drawn, weights, rewards, discount)
-    known = resampled[np.isfinite(resampled)]
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if len(known) else (np.nan, np.nan)
+    defined = resampled[np.isfinite(resampled)]
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if len(defined) else (np.nan, np.nan)
     total = weights[:, -1].sum() ** 2
     return WeightedSampling(
         Estimate(value, float(low), float(high)), float(total / max((weights[:, -1] ** 2).sum(), 1e-300))

@@ -22,7 +22,7 @@ from rewind.errors import DataError, UsageError
 from rewind.evaluation.diagnose import monte_carlo
 from rewind.evaluation.fqe import Choices, FitSettings, LoggedRows, Scale, fitted_values
 from rewind.evaluation.offline_table import LOG
-from rewind.statistics import LEVEL, Estimate, bootstrap, mean, t_quantile
+from rewind.statistics import Estimate, Measured, bootstrap, mean
 from rewind.targets import target_bounds
 from rewind.training.spec import with_vectors
 
@@ -86,8 +86,7 @@ class OfflineEvaluation:
         """The members' mean. Their spread is the standard error; that of their own mean comes on top."""
         members = len(means)
         value, error = float(means.mean()), float(resampled.std(ddof=1)) * (1 + 1 / members) ** 0.5
-        reach = t_quantile(LEVEL, members - 1) * error
-        return Estimate(value, value - reach, value + reach)
+        return Measured(value, error, members - 1).estimate
 
 
 def evaluate_offline(
@@ -176,11 +175,11 @@ class LogView:
         logged = self.encoded(self.logged)
         following = logged[np.minimum(np.arange(data.rows) + 1, data.rows - 1)]
         following[data.ends] = logged[data.ends]
-        known = np.ones((1 + len(self.chosen), data.rows), np.float32)
-        known[0, data.ends] = data.terminated
+        following_known = np.ones((1 + len(self.chosen), data.rows), np.float32)
+        following_known[0, data.ends] = data.terminated
         return Choices(
             np.stack([following, *(self.encoded(actions) for actions in self.following.values())]),
-            known,
+            following_known,
             np.stack([logged[data.starts], *(self.encoded(a[data.starts]) for a in self.chosen.values())]),
         )
 

@@ -17,7 +17,7 @@ from rewind.evaluation.importance import weighted_importance_sampling
 from rewind.evaluation.offline import LogView, OfflineEvaluation, evaluate_offline
 from rewind.evaluation.offline_table import LOG, OFFLINE
 from rewind.evaluation.support import Support
-from rewind.files import file_digest, write_json
+from rewind.files import file_digest, finite, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
 from rewind.table import number
@@ -42,16 +42,16 @@ def find_policies(paths: Sequence[Path]) -> list[SavedPolicy]:
     """The policies in these folders: of `rewind train`, or of single policies. Names that occur twice get numbers."""
     folders: list[Path] = []
     for path in paths:
-        inside = sorted(found.parent for found in path.glob("policies/*/policy.json"))
+        inside = sorted(file.parent for file in path.glob("policies/*/policy.json"))
         folders += inside or [path]  # load_policy says what is missing
-    found: list[SavedPolicy] = []
+    saved_policies: list[SavedPolicy] = []
     for folder in dict.fromkeys(folders):
         policy = load_policy(folder)
         name = str(policy.provenance.get("name") or folder.name)
-        if name in {saved.name for saved in found}:
+        if name in {saved.name for saved in saved_policies}:
             name = f"{name} ({folder})"
-        found.append(SavedPolicy(name, folder, policy))
-    return found
+        saved_policies.append(SavedPolicy(name, folder, policy))
+    return saved_policies
 
 
 def load_log(policies: Sequence[SavedPolicy], dataset: str | None = None) -> Trajectories:
@@ -173,12 +173,11 @@ def _importance(view: LogView, name: str, log_prob: Array, discount: float) -> d
     target = view.log_prob(name)
     assert target is not None
     sampled = weighted_importance_sampling(view.data, log_prob, target, discount)
-    estimate = [None if bound != bound else bound for bound in _plain(sampled.estimate)]  # JSON has no NaN
-    return {"estimate": estimate, "effective": sampled.effective}
+    return {"estimate": _plain(sampled.estimate), "effective": sampled.effective}
 
 
 def _plain(estimate: Estimate) -> list[float | None]:
-    return [None if bound is None else float(bound) for bound in estimate]
+    return [None if bound is None else finite(bound) for bound in estimate]
 
 
 # What a log shows, where a policy leaves it, and what could be wrong with an estimate

@@ -35,10 +35,10 @@ def steps_of(folder: Path) -> int:
 
 def offline_table(record: Mapping[str, Any]) -> str:
     lines = [_line(rank, policy) for rank, policy in enumerate(record["policies"], 1)]
-    own = {"name": LOG, "estimate": record["log"]["estimate"], "against_log": (), "distance": None}
+    log_line = {"name": LOG, "estimate": record["log"]["estimate"], "against_log": (), "distance": None}
     if "importance" in record["policies"][0]:
-        own["importance"] = {"estimate": ()}
-    lines.append(_line("-", own))
+        log_line["importance"] = {"estimate": ()}
+    lines.append(_line("-", log_line))
     notes = [how_measured(record)]
     if tied := tied_with_best(record):
         notes.append(f"the data cannot tell the first from {len(tied)} of the others: {', '.join(tied)}")
@@ -52,8 +52,8 @@ def _concerns(policies: Sequence[Mapping[str, Any]]) -> list[str]:
     shared = [one for one in policies[0]["concerns"] if all(one in policy["concerns"] for policy in policies[1:])]
     if len(policies) == 1:
         shared = []
-    own = [(policy["name"], one) for policy in policies for one in policy["concerns"] if one not in shared]
-    return [f"{name}: {concern}" for name, concern in [*(("all policies", one) for one in shared), *own]]
+    single = [(policy["name"], one) for policy in policies for one in policy["concerns"] if one not in shared]
+    return [f"{name}: {concern}" for name, concern in [*(("all policies", one) for one in shared), *single]]
 
 
 def tied_with_best(record: Mapping[str, Any]) -> list[str]:
@@ -98,10 +98,10 @@ def told(estimate: Sequence[float | None]) -> str:
     """A value and its interval."""
     if not estimate or estimate[0] is None:
         return "-"
-    known = [bound for bound in estimate if bound is not None]
-    if len(known) < len(estimate):
-        return number(known[0])
-    value, *bounds = alike(known)
+    numbers = [bound for bound in estimate if bound is not None]
+    if len(numbers) < len(estimate):
+        return number(numbers[0])
+    value, *bounds = alike(numbers)
     return f"{value} [{', '.join(bounds)}]" if bounds else value
 
 
@@ -116,7 +116,7 @@ def _line(rank: int | str, policy: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def by_importance(found: Mapping[str, Any]) -> str:
+def by_importance(sampled: Mapping[str, Any]) -> str:
     """An estimate by importance sampling, and how many trajectories it rests on."""
-    effective = found.get("effective")
-    return told(found["estimate"]) + ("" if effective is None else f", of {effective:.1f} trajectories")
+    effective = sampled.get("effective")
+    return told(sampled["estimate"]) + ("" if effective is None else f", of {effective:.1f} trajectories")

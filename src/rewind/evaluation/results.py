@@ -8,7 +8,7 @@ import numpy as np
 
 from rewind.evaluation.diagnose import COUNTS, DIAGNOSED, counted_rows
 from rewind.evaluation.protocol import EVERY, Curve
-from rewind.statistics import interval as interval
+from rewind.statistics import interval
 from rewind.table import table
 
 Records = Sequence[Mapping[str, Any]]  # of one run: what was logged, or its rows of results
@@ -45,10 +45,10 @@ def variants(runs: Sequence[Records], names: Sequence[str]) -> list[Variant]:
     return [Variant(name, group) for name, group in grouped.items()]
 
 
-def scores(found: Sequence[Variant]) -> list[dict[str, Any]]:
+def scores(compared: Sequence[Variant]) -> list[dict[str, Any]]:
     """The figures of evaluated variants, for a table or a file. Runs that broke count where they gave a number."""
     rows = []
-    for variant in found:
+    for variant in compared:
         curves = variant.curves()
         kept = [one for one in curves if np.isfinite(one.score)]
         figures = {
@@ -73,10 +73,10 @@ def score_table(rows: Sequence[dict[str, Any]]) -> str:
     return _shown(rows, ("score", "interval", "last", "best"), ".1f") + "\n" + note
 
 
-def diagnostics(found: Sequence[Variant]) -> list[dict[str, Any]]:
+def diagnostics(compared: Sequence[Variant]) -> list[dict[str, Any]]:
     """The offline figures at the end, mean over seeds."""
     rows = []
-    for variant in found:
+    for variant in compared:
         row = variant.counts()
         for name in (*DIAGNOSED, *COUNTS):
             ends = np.array([one.last for one in variant.curves(name) if len(one.steps)])  # old logs lack some

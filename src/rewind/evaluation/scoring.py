@@ -136,10 +136,10 @@ class Scorer:
             try:
                 count = min(self._players.count, len(seeds)) if steps_in_python(environment) else 1
                 parts = np.array_split(np.arange(len(seeds)), count)
-                own = [{"seeds": np.array(seeds)[part], **networks.of(part).arrays} for part in parts]
-                answers = [self._players.submit(message | each, stop) for each in own]
-                found = [answer.result() for answer in answers]
-                return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+                shares = [{"seeds": np.array(seeds)[part], **networks.of(part).arrays} for part in parts]
+                answers = [self._players.submit(message | share, stop) for share in shares]
+                figures = [answer.result() for answer in answers]
+                return {name: np.concatenate([one[name] for one in figures]) for name in figures[0]}
             except (RewindError, OSError) as error:
                 say(f"rewind: evaluating in this process: {error}")
                 self._players = None
@@ -191,8 +191,8 @@ def episode_seed(seed: int, run_seed: int, step: int) -> int:
 
 def diagnosed(group: Group, step: int) -> Figures:
     """Critics and policies held against the data; against what was held out, where anything was."""
-    found = [_diagnose(group, at, run) for at, run in enumerate(group.runs)]
-    return {name: np.array([one[name] for one in found]) for name in (*DIAGNOSED, *COUNTS)}
+    figures = [_diagnose(group, at, run) for at, run in enumerate(group.runs)]
+    return {name: np.array([one[name] for one in figures]) for name in (*DIAGNOSED, *COUNTS)}
 
 
 def _diagnose(group: Group, at: int, run: Run) -> dict[str, Any]:

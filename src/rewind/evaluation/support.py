@@ -27,8 +27,8 @@ class Support:
         among = np.sort(stream.permutation(data.rows)[:AMONG])
         self._states = np.sort(stream.permutation(data.rows)[:STATES])
         # Neighbours are of other trajectories: those of its own are nearly the same row.
-        own = np.repeat(np.arange(len(data)), data.lengths) if len(data) > 1 else np.arange(data.rows)
-        neighbours = among[_nearest(rows.observations, own, self._states, among)]
+        trajectory_of_row = np.repeat(np.arange(len(data)), data.lengths) if len(data) > 1 else np.arange(data.rows)
+        neighbours = among[_nearest(rows.observations, trajectory_of_row, self._states, among)]
         self._log, self._done = log, rows.actions[neighbours]  # (states, neighbours, action)
         logged = self._distances(log.logged)
         self.limit = 0.0 if log.discrete else float(np.quantile(logged, USUAL_SHARE))
@@ -50,13 +50,13 @@ class Support:
         return np.asarray(np.sqrt(np.square(apart).mean(2)).min(1))
 
 
-def _nearest(observations: Array, own: Array, states: Array, among: Array) -> Array:
-    """(states, neighbours) positions in `among` of the nearest rows with another number in `own`."""
-    others, owners = observations[among], own[among]
+def _nearest(observations: Array, trajectory_of_row: Array, states: Array, among: Array) -> Array:
+    """(states, neighbours) positions in `among` of the nearest rows of other trajectories."""
+    others, owners = observations[among], trajectory_of_row[among]
     squares, count = np.square(others).sum(1), min(NEIGHBOURS, len(among))
-    found = np.empty((len(states), count), np.int64)
+    neighbours = np.empty((len(states), count), np.int64)
     for at, row in enumerate(states):
         apart = squares - 2 * (others @ observations[row])
-        apart[owners == own[row]] = np.inf
-        found[at] = np.argpartition(apart, count - 1)[:count]
-    return found
+        apart[owners == trajectory_of_row[row]] = np.inf
+        neighbours[at] = np.argpartition(apart, count - 1)[:count]
+    return neighbours

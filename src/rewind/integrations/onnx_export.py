@@ -62,10 +62,10 @@ def export_onnx(policy: Policy | GuardedPolicy, path: str | os.PathLike[str]) ->
 
 
 def _metadata(policy: Policy, guard: GuardedPolicy | None) -> dict[str, str]:
-    known = {"name": policy.provenance.get("name"), "environment": policy.environment}
-    about = {name: str(value) for name, value in known.items() if value is not None}
+    named = {"name": policy.provenance.get("name"), "environment": policy.environment}
+    about = {name: str(value) for name, value in named.items() if value is not None}
     about |= {name: json.dumps(bound.tolist()) for name, bound in zip(BOUNDS, policy.limits, strict=True)}
-    trained = {name: value for name, value in policy.provenance.items() if name not in known}
+    trained = {name: value for name, value in policy.provenance.items() if name not in named}
     if trained:
         about["provenance"] = json.dumps(trained)
     if guard:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rewind.data import Trajectories
+from rewind.data.catalogue import known_label
 
 SPARSE_SHARE = 0.95  # rewards are sparse when at least this share of them equals the most frequent value
 PAPER = {"sparse": "avg_reward", "dense": "lower_uqm_unc"}
@@ -51,10 +52,11 @@ class Choice:
 def choose(data: Trajectories, label: str | None = None, rule: str = "paper") -> Choice:
     """The priority for a data set.
 
-    label: "sparse" or "dense" where it is known from elsewhere; otherwise the rewards decide
+    label: "sparse" or "dense"; default: the catalogue's for this data set, otherwise the rewards decide
     rule: "paper": quality (average reward) on sparse rewards, lower uncertainty (UQM) on dense ones; "auto": what our
         runs recommend
     """
+    label = label or known_label(data.name)
     values, counts = np.unique(data.rewards, return_counts=True)
     share, value = float(counts.max() / counts.sum()), float(values[counts.argmax()]) + 0.0  # not -0
     if 1 < len(values) == data.rows:

@@ -7,7 +7,6 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data import Trajectories, load
-from rewind.data.catalogue import known_label
 from rewind.errors import UsageError, unknown_name, warn
 from rewind.memory.batch import Plan
 from rewind.memory.choice import RULES, Choice, choose
@@ -73,7 +72,7 @@ class TrajectoryReplay(Replay):
     # Data
 
     def _prepare(self, data: Trajectories, store: Store) -> None:
-        choice = choose(data, known_label(data.name), str(self.priority)) if self._chosen else None
+        choice = choose(data, rule=str(self.priority)) if self._chosen else None
         given = None if self._given is None else self._given[: len(data)]
         values = self._initial_values(data, self._metric_of(choice), given)
         self.weighting.check(values)

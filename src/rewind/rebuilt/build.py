@@ -230,14 +230,14 @@ def _share(part: Share, folder: Path) -> Episodes:
 
 def versions() -> dict[str, str]:
     """What the data depends on, besides the recipe and the seed."""
-    found = {"python": platform.python_version(), "machine": processor()}
+    packages = {"python": platform.python_version(), "machine": processor()}
     for package in ("rewind-rl", "numpy", "mujoco", "gymnasium", "gymnasium-robotics", "ogbench", "dm_control"):
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            packages[package] = version(package)
+    return packages
 
 
 def processor() -> str:
     info = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:(.*)", info.read_text(errors="replace")) if info.exists() else None
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    model = re.search(r"model name\s*:(.*)", info.read_text(errors="replace")) if info.exists() else None
+    return model[1].strip() if model else platform.processor() or platform.machine()

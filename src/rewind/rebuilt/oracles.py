@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.ogbench import NAME, REBUILT, package_env, save_ogbench
+from rewind.data.ogbench import package_env, parsed_name, save_ogbench
 from rewind.errors import require
 from rewind.rebuilt.collect import Episodes, episode_stream
 from rewind.rebuilt.recipes import Recipe
@@ -30,13 +30,19 @@ SIZES = {"cube-single": (28, 21, 0), "cube-double": (37, 28, 0), "scene": (40, 2
 CUBE = slice(14, 17)  # x, y and z of the first cube in qpos
 
 
+def task_and_kind(recipe: Recipe) -> tuple[str, str]:
+    """By the name of its data set: cube-single and play."""
+    parts = parsed_name(recipe.name)
+    assert parts is not None
+    return parts["task"], parts["kind"]
+
+
 class OraclePlayer:
     """One environment, and an oracle for each kind of object in it."""
 
     def __init__(self, recipe: Recipe) -> None:
-        found = NAME.fullmatch(recipe.name.removeprefix(REBUILT))
-        assert found is not None
-        self.task, self.plans, self.horizon = found["task"], found["kind"] == "play", recipe.horizon
+        self.task, kind = task_and_kind(recipe)
+        self.plans, self.horizon = kind == "play", recipe.horizon
         self.family = self.task.partition("-")[0]
         self.env = package_env(
             f"{self.task}-v0", terminate_at_goal=False, mode="data_collection", max_episode_steps=recipe.horizon + 1
@@ -132,13 +138,12 @@ def play_oracles(player: OraclePlayer, recipe: Recipe, seed: int, part: int, chu
 
 def write_oracles(episodes: Episodes, recipe: Recipe, notes: Mapping[str, Any], path: Path) -> None:
     """Write the file in OGBench's form. The final row of a trajectory has no action; it is written as zeros."""
-    found = NAME.fullmatch(recipe.name.removeprefix(REBUILT))
-    assert found is not None
+    task, _ = task_and_kind(recipe)
     after = np.cumsum(episodes.lengths)  # where the final rows go
     rows = np.insert(episodes.observations, after, episodes.finals, axis=0)
     terminals = np.zeros(len(rows), bool)
     terminals[after + np.arange(len(after))] = True
-    columns = {**_split(rows, found["task"]), "actions": np.insert(episodes.actions, after, 0.0, axis=0)}
+    columns = {**_split(rows, task), "actions": np.insert(episodes.actions, after, 0.0, axis=0)}
     if "button_states" in columns:
         columns["button_states"] = columns["button_states"].astype(np.int64)
     save_ogbench({**columns, "terminals": terminals}, recipe.name, notes, path)

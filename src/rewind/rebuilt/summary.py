@@ -50,8 +50,8 @@ def scores(data: Trajectories) -> Array | None:
     """
     if in_maze(data):
         return 100.0 * (data.returns > 0)
-    known = known_entry(data.name)
-    return None if known is None else np.asarray(normalised_score(known.name, data.returns))
+    published = known_entry(data.name)
+    return None if published is None else np.asarray(normalised_score(published.name, data.returns))
 
 
 def flag_fragments(data: Trajectories) -> int:

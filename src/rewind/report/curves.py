@@ -68,11 +68,11 @@ def chart_data(charts: Charts, names: Mapping[str, str], *, every_label: bool = 
     """
     labels = {line["label"] for chart in charts.values() for agents in chart.values()
               for lines in agents.values() for line in lines}  # fmt: skip
-    known = [label for label in LABELS.values() if label in labels]
-    first, presets = (list(LABELS.values()) if every_label else known), _presets(labels)
+    usual = [label for label in LABELS.values() if label in labels]
+    first, presets = (list(LABELS.values()) if every_label else usual), _presets(labels)
     if not every_label:
         presets.sort(key=lambda preset: preset["name"] != "All")
-    methods = [*first, *sorted(labels.difference(known))]
+    methods = [*first, *sorted(labels.difference(usual))]
     return {**charts, "names": dict(names), "methods": methods, "presets": presets}
 
 

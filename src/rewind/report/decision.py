@@ -114,24 +114,24 @@ def second_opinion(record: Mapping[str, Any], training: Training) -> str:
     if not regrets.get(CRITICS, math.inf) < regrets.get("fqe", math.inf):
         return ""
     runs = by_run(training.rows)
-    found = {f"{number:03}": _bias(diagnostics_of(runs[key][-1])) for key, number in training.numbers.items()}
-    policies = {policy["name"]: found.get(Path(policy["folder"]).name) for policy in record["policies"]}
-    known = {name: abs(bias) for name, bias in policies.items() if bias is not None}
-    if len(known) < 2:
+    biases = {f"{number:03}": _bias(diagnostics_of(runs[key][-1])) for key, number in training.numbers.items()}
+    policies = {policy["name"]: biases.get(Path(policy["folder"]).name) for policy in record["policies"]}
+    sizes = {name: abs(bias) for name, bias in policies.items() if bias is not None}
+    if len(sizes) < 2:
         return ""
-    first = min(known, key=lambda name: known[name])
+    first = min(sizes, key=lambda name: sizes[name])
     same = first == record["policies"][0]["name"]
     return (
         "Q minus returns, which chose better than such estimates where we could check (below), "
         + ("puts the same one first." if same else f"puts another one first: {first}.")
-        + (" It says nothing of policies without critics." if len(known) < len(policies) else "")
+        + (" It says nothing of policies without critics." if len(sizes) < len(policies) else "")
     )
 
 
 def _bias(figures: Mapping[str, float | None]) -> float | None:
     """Q minus returns; None where most rows are cut off by a time-out, so that their return is not known."""
-    rows, known = figures.get("rows"), figures.get("value_rows")
-    return figures.get(CRITICS) if rows and known and known >= LEAST_KNOWN * rows else None
+    rows, with_return = figures.get("rows"), figures.get("value_rows")
+    return figures.get(CRITICS) if rows and with_return and with_return >= LEAST_KNOWN * rows else None
 
 
 def _line(rank: int, policy: Mapping[str, Any]) -> Line:
@@ -179,10 +179,10 @@ def _action_table(record: Mapping[str, Any]) -> list[Table]:
 
 def _sampled_table(policies: Sequence[Mapping[str, Any]]) -> list[Table]:
     """Weighted importance sampling, where the log has what it needs."""
-    known = [policy for policy in policies if "importance" in policy]
-    if not known:
+    sampled = [policy for policy in policies if "importance" in policy]
+    if not sampled:
         return []
-    lines = [Line(policy["name"], [Cell(by_importance(policy["importance"]))]) for policy in known]
+    lines = [Line(policy["name"], [Cell(by_importance(policy["importance"]))]) for policy in sampled]
     note = "By the log's own action probabilities. It rests on few trajectories: below about ten it means little."
     return [Table("Weighted importance sampling", ("Policy", "Value [95%]"), lines, note)]
 
@@ -244,13 +244,13 @@ def _range(evidence: Mapping[str, Any]) -> str:
 
 def _better_than_fitting(criteria: Mapping[str, Any]) -> str:
     """A sentence where other criteria did better than fitted Q evaluation."""
-    found: dict[str, list[str]] = {}
+    better: dict[str, list[str]] = {}
     for key, words, sign in (("rank_correlation", "highest rank correlation", 1), ("regret", "smallest regret", -1)):
-        known = {name: sign * figures[key] for name, figures in criteria.items() if figures[key] is not None}
-        best = max(known, key=lambda name: known[name], default="fqe")
-        if best != "fqe" and known[best] > known.get("fqe", -math.inf):
-            found.setdefault(best, []).append(words)
-    return "".join(f" {CRITERIA[best]} had the {' and the '.join(words)}." for best, words in found.items())
+        scores = {name: sign * figures[key] for name, figures in criteria.items() if figures[key] is not None}
+        best = max(scores, key=lambda name: scores[name], default="fqe")
+        if best != "fqe" and scores[best] > scores.get("fqe", -math.inf):
+            better.setdefault(best, []).append(words)
+    return "".join(f" {CRITERIA[best]} had the {' and the '.join(words)}." for best, words in better.items())
 
 
 def _shown(value: float | None, form: str) -> str:

@@ -148,7 +148,9 @@ def _name(dataset: str, algorithm: str) -> str:
 
 
 def _meanings() -> Table:
-    lines = [Line(each.label, [Cell(each.what), Cell(each.good), Cell(each.reading)]) for each in FIGURES.values()]
+    lines = [
+        Line(figure.label, [Cell(figure.what), Cell(figure.good), Cell(figure.reading)]) for figure in FIGURES.values()
+    ]
     return Table("What the figures mean", ("Figure", "What it is", "Direction", "How to read it"), lines, cards=True)
 
 
@@ -163,9 +165,15 @@ def _table(dataset: str, algorithm: str, results: Results) -> Table:
 
     methods = results.methods(dataset, algorithm)
     first = diagnostics_of(results.of(dataset, algorithm, methods[0])[0].row)
-    columns = ["Method", *(f"{each.label} ({each.good})" for each in FIGURES.values()), "Runs", "Failed", "Diverged"]
+    columns = [
+        "Method",
+        *(f"{figure.label} ({figure.good})" for figure in FIGURES.values()),
+        "Runs",
+        "Failed",
+        "Diverged",
+    ]
     note = counted_rows(first)
-    return Table(_name(dataset, algorithm), columns, [line(each) for each in methods], note, cards=True)
+    return Table(_name(dataset, algorithm), columns, [line(method) for method in methods], note, cards=True)
 
 
 def _told(values: Sequence[float | None]) -> Cell:
@@ -180,12 +188,12 @@ def _told(values: Sequence[float | None]) -> Cell:
 
 def _series(results: Results, logged: Logged, figures: dict[str, str]) -> dict[str, Any]:
     """{figure's label: {data and agent: [series]}}, of what was logged."""
-    found: dict[str, dict[str, list[Any]]] = {}
+    charts: dict[str, dict[str, list[Any]]] = {}
     for name, label in figures.items():
         for group in _groups(results):
             for method in results.methods(*group):
                 curves = [logged[run_key(run.row)].get(name) for run in results.of(*group, method)]
-                there = [steps_and_values for steps_and_values in curves if steps_and_values is not None]
-                if there and (drawn := mean_curve(method.label, there)) is not None:
-                    found.setdefault(label, {}).setdefault(_name(*group), []).append(drawn)
-    return found
+                logged_curves = [steps_and_values for steps_and_values in curves if steps_and_values is not None]
+                if logged_curves and (drawn := mean_curve(method.label, logged_curves)) is not None:
+                    charts.setdefault(label, {}).setdefault(_name(*group), []).append(drawn)
+    return charts

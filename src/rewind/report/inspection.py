@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.data.catalogue import known_label
 from rewind.data.folder import in_memory
 from rewind.data.ogbench import BOUNDARIES
 from rewind.data.parts import shown
@@ -121,7 +120,7 @@ def inspect(data: Trajectories) -> Inspection:
         rewards=_rewards(data.rewards),
         metrics={name: _metric(of) for name, of in values.items()},
         rank_correlations=_correlations(values),
-        **{rule: asdict(choose(data, known_label(data.name), rule)) for rule in RULES},
+        **{rule: asdict(choose(data, rule=rule)) for rule in RULES},
         problems=find_problems(data, values),
     )
 

@@ -8,8 +8,8 @@ from rewind.report.document import KINDS, Block, Cell, Document, Fold, Section, 
 def to_markdown(document: Document) -> str:
     parts = [f"# {_plain(document.title)}", _plain(document.subtitle), facts_text(document)]
     for section in document.sections:
-        if told := section_text(section):
-            parts += [f"## {_plain(section.title)}", told]
+        if text := section_text(section):
+            parts += [f"## {_plain(section.title)}", text]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -11,10 +11,12 @@ from rewind.data.boundaries import FEWEST_STEPS, jumps
 from rewind.data.parts import named_parts
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.memory.sweeps import common_length
+from rewind.table import listed
 
 SLOTS = 256  # the paper's batch size
 ALIKE = 0.8  # steps as large as this share of the difference of two rows of a trajectory are not those of time
 AT_A_TIME = 1 << 22  # numbers that are compared: a row may be an image
+LISTED = 8  # numbers of trajectories or columns in a line
 STUCK = (0.5, 10)  # share of a trajectory, and steps, in which nothing changes
 
 
@@ -79,8 +81,8 @@ def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
     if (stuck := _stuck(data)).size:
         yield (
             "nothing changes",
-            f"in {len(stuck):,} trajectories ({_listed(stuck)}) no observation changes from the middle to the "
-            "time-out: a broken sensor or simulator, or waiting; leave them out if they teach nothing",
+            f"in {len(stuck):,} trajectories ({listed(stuck.tolist(), LISTED)}) no observation changes from the middle "
+            "to the time-out: a broken sensor or simulator, or waiting; leave them out if they teach nothing",
         )
     digests = _digests(data)
     if copies := len(digests) - len(set(digests)):
@@ -88,8 +90,8 @@ def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
         again = np.array([number for number, digest in enumerate(digests) if first[digest] != number])
         yield (
             "duplicates",
-            f"{copies:,} trajectories are copies of others ({_listed(again)}): they are drawn more often; leave them "
-            "out if the log was joined twice",
+            f"{copies:,} trajectories are copies of others ({listed(again.tolist(), LISTED)}): they are drawn more "
+            "often; leave them out if the log was joined twice",
         )
 
 
@@ -138,8 +140,8 @@ def _arrays(data: Trajectories) -> Iterator[tuple[str, str]]:
     if constant.size and data.rows > 1:
         yield (
             "constant columns",
-            f"{len(constant)} of {len(still)} observation columns never change ({_listed(constant)}): normalisation "
-            "must not divide by their standard deviation",
+            f"{len(constant)} of {len(still)} observation columns never change ({listed(constant.tolist(), LISTED)}): "
+            "normalisation must not divide by their standard deviation",
         )
 
 
@@ -155,10 +157,10 @@ def _order(data: Trajectories) -> Iterator[tuple[str, str]]:
             "consecutive observations are no more alike than any two of a trajectory: the rows may be out of order; "
             "sort them by time (for a table, name its time column)",
         )
-    elif found := int((jumps(data.observations, tails) & ~tails).sum()):
+    elif count := int((jumps(data.observations, tails) & ~tails).sum()):
         yield (
             "jumps",
-            f"{found:,} steps inside trajectories are far larger than all others: rows may be out of order there, or "
+            f"{count:,} steps inside trajectories are far larger than all others: rows may be out of order there, or "
             "episodes joined; boundaries flags+jump ends trajectories at them",
         )
 
@@ -222,12 +224,12 @@ def _digests(data: Trajectories) -> list[bytes]:
 
 def overlap(data: Trajectories, other: Trajectories) -> list[Problem]:
     """Trajectories and rows that two data sets have in common, such as those for training and for validation."""
-    known = set(_digests(other))
-    shared = np.flatnonzero([digest in known for digest in _digests(data)])
+    digests = set(_digests(other))
+    shared = np.flatnonzero([digest in digests for digest in _digests(data)])
     both = int(np.isin(_row_hashes(data), _row_hashes(other)).sum())
     if not both:
         return []
-    numbers = f" ({_listed(shared)})" if shared.size else ""
+    numbers = f" ({listed(shared.tolist(), LISTED)})" if shared.size else ""
     return [
         Problem(
             "overlap",
@@ -246,7 +248,3 @@ def _row_hashes(data: Trajectories) -> Array:
             hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)
             hashes ^= hashes >> np.uint64(29)
     return hashes
-
-
-def _listed(numbers: Array, most: int = 8) -> str:
-    return ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")

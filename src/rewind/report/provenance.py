@@ -58,11 +58,11 @@ def _data_table(results: Results) -> Table:
 
 
 def _source(dataset: str) -> str:
-    known = known_entry(dataset)
-    return "other" if known is None else "D4RL" if known.name == dataset else "rebuilt"
+    published = known_entry(dataset)
+    return "other" if published is None else "D4RL" if published.name == dataset else "rebuilt"
 
 
 def _ends(values: Iterable[Any]) -> list[Any]:
     """The smallest and the largest; one where they are the same."""
-    there = sorted(set(values))
-    return [there[0], there[-1]] if len(there) > 1 else there
+    ordered = sorted(set(values))
+    return [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered

@@ -135,14 +135,16 @@ class Results:
 
     @property
     def algorithms(self) -> list[str]:
-        there = {run.algorithm for run in self.runs}
-        return [*(name for name in ALGORITHMS if name in there), *sorted(there - ALGORITHMS.keys())]
+        trained = {run.algorithm for run in self.runs}
+        return [*(name for name in ALGORITHMS if name in trained), *sorted(trained - ALGORITHMS.keys())]
 
     def methods(self, dataset: str, algorithm: str) -> list[Method]:
         """Those that have runs, in the paper's order."""
         order = {name: place for place, name in enumerate(LABELS)}
-        there = [method for name, agent, method in self._grouped if (name, agent) == (dataset, algorithm)]
-        return sorted(there, key=lambda method: (order.get(method.sampler, len(order)), -method.beta, method.variant))
+        with_runs = [method for name, agent, method in self._grouped if (name, agent) == (dataset, algorithm)]
+        return sorted(
+            with_runs, key=lambda method: (order.get(method.sampler, len(order)), -method.beta, method.variant)
+        )
 
     def labelled(self, dataset: str, algorithm: str) -> dict[str, Method]:
         """The methods of a chart, by their labels."""
@@ -202,9 +204,9 @@ def named_variants(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
     """What sets a run apart from most on the same data becomes part of its method."""
     named: list[FinishedRun] = []
     for dataset in dict.fromkeys(run.dataset for run in runs):
-        own = [run for run in runs if run.dataset == dataset]
-        usual = standard_protocol(own)
-        named += [replace(run, method=run.method._replace(variant=_apart(run, usual))) for run in own]
+        of_dataset = [run for run in runs if run.dataset == dataset]
+        usual = standard_protocol(of_dataset)
+        named += [replace(run, method=run.method._replace(variant=_apart(run, usual))) for run in of_dataset]
     return named
 
 

@@ -47,14 +47,16 @@ def stability(results: Results) -> list[Block]:
 
 
 def _tables(results: Results, algorithm: str) -> list[Table]:
-    own, name = [run for run in results.runs if run.algorithm == algorithm], agent_label(algorithm)
-    tables = [_counts(f"Runs that collapsed, {name}", results, own, collapsed)] if any(map(collapsed, own)) else []
-    known = [run for run in own if critic_known(run)]
-    critics = [line for each in results.datasets if (line := _critics(each, known)) is not None]
+    trained, name = [run for run in results.runs if run.algorithm == algorithm], agent_label(algorithm)
+    tables = (
+        [_counts(f"Runs that collapsed, {name}", results, trained, collapsed)] if any(map(collapsed, trained)) else []
+    )
+    measured = [run for run in trained if critic_known(run)]
+    critics = [line for dataset in results.datasets if (line := _critics(dataset, measured)) is not None]
     if critics:
         below = f"of them below {GOOD:.0f} points"
         columns = ["Data set", "Runs", "Diverged", below, "Others", below, "Q of the others: median, lowest to highest"]
-        tables.append(_counts(f"Critics that diverged, {name}", results, known, diverged))
+        tables.append(_counts(f"Critics that diverged, {name}", results, measured, diverged))
         tables.append(Table(f"What that did to scores, {name}", columns, critics, CRITICS))
     return tables
 
@@ -85,11 +87,11 @@ def diverged(run: FinishedRun) -> bool:
 
 def _critics(dataset: str, runs: Sequence[FinishedRun]) -> Line | None:
     """How many diverged on a data set, and what that did to scores; nothing where none did."""
-    own = [run for run in runs if run.dataset == dataset]
-    lost, others = [run for run in own if diverged(run)], [run for run in own if not diverged(run)]
+    of_dataset = [run for run in runs if run.dataset == dataset]
+    lost, others = [run for run in of_dataset if diverged(run)], [run for run in of_dataset if not diverged(run)]
     if not lost:
         return None
-    counts = [len(own), len(lost), _poor(lost), len(others), _poor(others)]
+    counts = [len(of_dataset), len(lost), _poor(lost), len(others), _poor(others)]
     return Line(short(dataset), [*(Cell(str(count)) for count in counts), _q(others)])
 
 

@@ -37,15 +37,12 @@ def film_episode(policy: Policy, name: str, seed: int, most_frames: int, size: i
     name: a data set or a Gymnasium id, as in `rewind.envs.make`
     """
     require("gymnasium", "envs")
-    from rewind.envs import make
-    from rewind.envs.vector import ArrayEnv
+    from rewind.envs.make import make, steps_in_python
 
-    env: Any = make(name, 1)
-    array = isinstance(env, ArrayEnv)
-    env.close()
-    check_sizes(policy, env, name)
-    env = make(name, 1, autoreset_mode="Disabled") if array else make(name, 1, render_mode="rgb_array")
+    options: dict[str, Any] = {"render_mode": "rgb_array"} if steps_in_python(name) else {"autoreset_mode": "Disabled"}
+    env: Any = make(name, 1, **options)
     with closing(env):
+        check_sizes(policy, env, name)
         env.reset(seed=seed)  # draws the goal
         return _film(env, policy, seed, most_frames, *_artist(env, size))
 

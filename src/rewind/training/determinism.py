@@ -40,10 +40,14 @@ def keep_programs() -> None:
     if config.jax_compilation_cache_dir is not None:
         return
     try:
-        told = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        cpuinfo_lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        told = []
-    processor = [platform.machine(), platform.processor(), *sorted({line for line in told if line.startswith("flags")})]
+        cpuinfo_lines = []
+    processor = [
+        platform.machine(),
+        platform.processor(),
+        *sorted({line for line in cpuinfo_lines if line.startswith("flags")}),
+    ]
     name = hashlib.blake2b("\n".join(processor).encode(), digest_size=6).hexdigest()
     folder = Path.home() / ".rewind" / "compiled" / name
     try:

@@ -37,7 +37,6 @@ class Engine:
     firsts: of each run, the row of the table at which its data begins; default: the first
     uncertainty: runs whose critics' disagreement is wanted, row by row; default: all
     fused: networks as single kernels, with products of bfloat16 numbers (rewind.agents.fused)
-    unroll: updates that are compiled as one piece; more than one saves a GPU some launches
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class Engine:
         firsts: Sequence[int] | None = None,
         uncertainty: Sequence[int] | None = None,
         fused: bool = False,
-        unroll: int | None = None,
     ) -> None:
         self.runs = len(agents)
         asked = np.arange(self.runs) if uncertainty is None else np.asarray(uncertainty, np.int64)
@@ -60,10 +58,8 @@ class Engine:
         self.agents = jax.tree.map(lambda *leaves: jnp.stack(leaves), *agents)
         keys = jnp.stack([seed_key(seed) for seed in seeds])
         on_cpu = current_device().platform == "cpu"
-        if unroll is None:
-            unroll = 1 if on_cpu else 4 if fused else 2
         init, self._block, self._act = _programs(
-            type(self.agent), batch_size, tuple(asked.tolist()), self.runs == 1, on_cpu, fused, unroll
+            type(self.agent), batch_size, tuple(asked.tolist()), self.runs == 1, on_cpu, fused
         )
         self.state = init(self.agents, keys)
         self.alive = jnp.ones(self.runs, bool)
@@ -95,15 +91,16 @@ class Engine:
 
 @lru_cache(maxsize=16)
 def _programs(
-    kind: type[Agent[Any]], batch_size: int, asked: tuple[int, ...], alone: bool, on_cpu: bool, fused: bool, unroll: int
+    kind: type[Agent[Any]], batch_size: int, asked: tuple[int, ...], alone: bool, on_cpu: bool, fused: bool
 ) -> tuple[Any, Any, Any]:
     """What engines compile: to begin, to train a block, to act. Those of one shape share it.
 
-    fused: not used here, but `Engine.run` compiles other programs with it
+    fused: `Engine.run` compiles other programs with it
     """
     config: Any = jax.config
     quickly = on_cpu and not config.read("jax_disable_most_optimizations")
     init = jax.jit(jax.vmap(partial(kind.init, batch_size=batch_size)), compiler_options=QUICKLY if quickly else None)
+    unroll = 1 if on_cpu else 4 if fused else 2  # updates compiled as one piece: more saves a GPU some launches
     block = partial(train_block, uncertainty=len(asked) > 0, unroll=unroll, measure_all=on_cpu)
     # A group of one goes without the extra axis: a batch of one matrix is slower than a matrix.
     mapped = _alone(block) if alone else jax.vmap(block, in_axes=(0, 0, 0, None, 0, 0, 0))

@@ -6,7 +6,6 @@ and evaluated later by a thread beside the training, or elsewhere by whoever has
 it: not a checkpoint, nor whoever stops; a group that is resumed evaluates what was left.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.errors import Abandoned, DataError, UsageError
-from rewind.files import read_npz, whole_file
+from rewind.files import read_npz, short_digest, whole_file
 from rewind.progress import say
 from rewind.training.group import Group
 
@@ -81,7 +80,7 @@ def as_evaluator(evaluate: Any) -> GroupEvaluator | None:
 def keep_request(folder: Path, request: Request) -> Path | None:
     """The file of a request; None where it cannot be written: a full disk must not end the training."""
     path = folder / f"evaluation-{request.step:012d}.npz"
-    arrays: dict[str, Any] = {**request.arrays, DIGEST: _digest(request.arrays)}  # Any: NumPy's types mistake the names
+    arrays: dict[str, Any] = {**request.arrays, DIGEST: short_digest(request.arrays)}
     try:
         with whole_file(path) as temporary:
             np.savez(temporary, **arrays)
@@ -100,7 +99,7 @@ def read_request(step: int, path: Path) -> Request:
     try:
         arrays = read_npz(path)
         digest = arrays.pop(DIGEST, None)  # the first edition wrote none
-        if digest is not None and str(digest) != _digest(arrays):
+        if digest is not None and str(digest) != short_digest(arrays):
             raise DataError("its digest does not fit its content")
     except DataError as error:
         raise DataError(
@@ -108,14 +107,6 @@ def read_request(step: int, path: Path) -> Request:
             "made, or remove it to continue without this evaluation"
         ) from error
     return Request(step, arrays=arrays)
-
-
-def _digest(arrays: Mapping[str, Array]) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for name in sorted(arrays):
-        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return digest.hexdigest()
 
 
 class EvaluationThread:

@@ -21,6 +21,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError, warn
+from rewind.files import finite
 from rewind.memory import Plan
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
 from rewind.targets import SLACK, excess
@@ -219,11 +220,6 @@ def sources_of(data: Trajectories, runs: Sequence[Run], batch_size: int) -> list
             )
             rows += seen.rows
     return [sources[id(data_of(run, data)), run.view] for run in runs]
-
-
-def finite(value: Any) -> float | None:
-    """JSON has no NaN."""
-    return float(value) if np.isfinite(value) else None
 
 
 def _check_fused(agent: Any, rows: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rewind.checked_log import Mark, Record
+from rewind.files import finite
 from rewind.processes import never
 from rewind.progress import say
 from rewind.training.evaluations import (
@@ -19,7 +20,7 @@ from rewind.training.evaluations import (
     kept_in,
     read_request,
 )
-from rewind.training.group import Group, finite
+from rewind.training.group import Group
 from rewind.training.log import JsonLines, Sink
 
 LOOK = 0.1  # seconds between two polls of those who wait

@@ -95,8 +95,8 @@ class Options:
 
 def combined(options: Options | None, settings: Mapping[str, Any]) -> Options:
     """Options with some of them set anew."""
-    known = [field.name for field in fields(Options)]
+    names = [field.name for field in fields(Options)]
     for name in settings:
-        if name not in known:
-            raise unknown_name("option", name, known)
+        if name not in names:
+            raise unknown_name("option", name, names)
     return replace(options or Options(), **settings)

@@ -74,9 +74,7 @@ class Planner:
 
     TURNS = 3  # one on the device, one waiting for it, one being filled
 
-    def __init__(
-        self, data: Sequence[Trajectories], runs: Sequence[Run], batch_size: int, threads: int | None = None
-    ) -> None:
+    def __init__(self, data: Sequence[Trajectories], runs: Sequence[Run], batch_size: int) -> None:
         self.memories: list[Memory] = [run.sampler.memory(run.seed) for run in runs]
         for memory, trajectories in zip(self.memories, data, strict=True):
             memory.load_offline_dataset(trajectories)
@@ -85,7 +83,7 @@ class Planner:
         self.dynamic = [run for run, dynamic in enumerate(ranked) if dynamic]  # whose ranks follow the critics
         quantiles = {id(trajectories): _quantiles(trajectories.returns) for trajectories in data}
         self._quantiles = [quantiles[id(trajectories)] for trajectories in data]
-        self._threads = threads or min(THREADS, os.cpu_count() or 1)
+        self._threads = min(THREADS, os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="planner")
         self._fed_step = np.zeros(len(runs), np.int64)
         self._blocks: dict[int, list[Planned]] = {}  # by number of steps, longest unused first

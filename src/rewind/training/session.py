@@ -25,8 +25,8 @@ def find_device(name: str | None) -> Any:
     try:
         return jax.devices(name)[0]
     except RuntimeError as error:
-        there = ", ".join(sorted({device.platform for device in jax.devices()}))
-        raise UsageError(f"no device '{name}' here; there is: {there}") from error
+        platforms = ", ".join(sorted({device.platform for device in jax.devices()}))
+        raise UsageError(f"no device '{name}' here; there is: {platforms}") from error
 
 
 def group_folder(out: Path, index: int = 0) -> Path:

@@ -260,10 +260,10 @@ class Trainer:
             if step % self.options.log_every == 0 or step >= self.options.steps:
                 records = self.group.records(step, planned, outcome)
                 self.journal.write(records)
-                found = {(r["run"], kind): line for r in records for kind, line in self.group.problems(r).items()}
-                for line in (line for problem, line in found.items() if problem not in self._warned):
+                problems = {(r["run"], kind): line for r in records for kind, line in self.group.problems(r).items()}
+                for line in (line for problem, line in problems.items() if problem not in self._warned):
                     self._bar.write(line)
-                self._warned |= found.keys()
+                self._warned |= problems.keys()
 
     # Checkpoints
 

@@ -149,9 +149,9 @@ class DeviceTable(NamedTuple):
     def batch(self, indices: jax.Array, fresh: jax.Array, agent: Agent[Any]) -> Transitions:
         """The transitions at `indices`, of any shape, as an agent takes them."""
         observation, action = agent.observation_size, agent.action_size
-        found = self.rows[indices]
+        gathered = self.rows[indices]
         ends = np.cumsum([observation, observation, action])
-        observations, successors, actions, rest = jnp.split(found, ends, axis=-1)
+        observations, successors, actions, rest = jnp.split(gathered, ends, axis=-1)
         end = rest[..., 1]
         batch = Transitions(observations, actions, rest[..., 0], successors, end > TIMED_OUT, fresh)
         if agent.window > 1:
@@ -203,7 +203,7 @@ def fill_rows(table: NDArray[Any], rows: NDArray[Any], source: Source, ends: NDA
     finals = data.final_observations[trajectory]
     observation = data.observations.shape[1]
     if HAVE_NUMBA and _plain_floats(data.observations, data.actions, *normaliser, *actions):
-        means, scales = (np.broadcast_to(each, data.actions.shape[1]) for each in actions)
+        means, scales = (np.broadcast_to(part, data.actions.shape[1]) for part in actions)
         _fill_in_one_pass(
             table, rows, data.observations, data.actions, data.rewards, ends, *normaliser, means, scales
         )  # fmt: skip

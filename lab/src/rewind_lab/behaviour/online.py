@@ -35,6 +35,7 @@ from rewind_lab.behaviour.sac import SAC, Learners, draw, grown, pack
 from rewind_lab.behaviour.walk import AntWalk, Walk
 
 PERIOD = 10_000  # steps per line of the curve
+CHECKPOINT_SECONDS = 600.0  # between checkpoints
 
 
 @dataclass(frozen=True)
@@ -177,13 +178,13 @@ class AllPlayers:
 class Online:
     """One training and its folder."""
 
-    def __init__(self, plan: BehaviourPlan, out: Path, resume: bool = False, checkpoint_minutes: float = 10.0) -> None:
+    def __init__(self, plan: BehaviourPlan, out: Path, resume: bool = False) -> None:
         if not plan.seeds:
             raise UsageError("expected at least one seed")
         for name in ("steps", "copies", "rounds", "batch_size", "capacity"):
             if getattr(plan, name) < 1:
                 raise UsageError(f"{name} is {getattr(plan, name)}; expected at least 1")
-        self.plan, self.out, self.minutes = plan, out, checkpoint_minutes
+        self.plan, self.out = plan, out
         saved = self._prepare(resume)
         self.step = 0 if saved is None else int(saved["step"])
         self.players = AllPlayers(plan, self.step)
@@ -250,7 +251,7 @@ class Online:
                     curve.write(list(self._records(metrics, time.monotonic() - begun)))
                 bar.update(self.step - bar.n)
                 over = bool(stop) or (budget is not None and time.monotonic() - begun > budget)
-                if over or finished or time.monotonic() - saved > 60.0 * self.minutes:
+                if over or finished or time.monotonic() - saved > CHECKPOINT_SECONDS:
                     self._save()
                     saved = time.monotonic()
                 if over and not finished:

@@ -11,7 +11,7 @@ from rewind.cli.arguments import Rare
 from rewind.data import Trajectories
 from rewind.envs import make
 from rewind.envs.make import FAST
-from rewind.errors import UsageError, require, unknown_name
+from rewind.errors import UsageError, require_training, unknown_name
 from rewind.evaluation import Evaluation, Evaluator
 from rewind.files import write_json
 from rewind.rebuilt.collect import play, to_trajectories
@@ -66,8 +66,7 @@ class BenchEvaluation:
         for name in ("runs", "episodes", "updates", "size", "batch_size", "rounds"):
             if getattr(self, name) < 1:
                 raise UsageError(f"--{name.replace('_', '-')} is {getattr(self, name)}; expected at least 1")
-        for package in ("jax", "equinox", "optax"):
-            require(package, "train")
+        require_training()
 
     def measure(self) -> dict[str, Any]:
         """Measure all jobs in turns, after each has run once, so that nothing compiles in a measurement."""

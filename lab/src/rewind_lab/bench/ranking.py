@@ -22,7 +22,7 @@ from rewind.evaluation.fqe import FitSettings
 from rewind.evaluation.offline import LogView, evaluate_offline
 from rewind.evaluation.scoring import diagnosed, find_environment
 from rewind.evaluation.support import Support
-from rewind.files import read_json, write_json
+from rewind.files import finite, read_json, write_json
 from rewind.policy import Policy, load_policy
 from rewind.table import table
 from rewind.training import Options, Run, Trained, View, make_runs, train
@@ -129,7 +129,7 @@ def keep_policies(group: Group, step: int, folder: Path) -> dict[str, Any]:
     figures, stacked = diagnosed(group, step), to_host(group.policies())
     for at, (run, source) in enumerate(zip(group.runs, group.sources, strict=True)):
         policy = jax.tree.map(lambda leaf, at=at: leaf[at], stacked)
-        told = {name: _finite(figures[name][at]) for name in DIAGNOSTICS}
+        told = {name: finite(figures[name][at]) for name in DIAGNOSTICS}
         key = f"{run.name} step {step}".replace(" ", "-")
         trained = Trained(run, policy, source.normaliser, True, [], source.actions)
         to_policy(trained, {"name": key, "figures": told}).save(folder / key)
@@ -179,10 +179,6 @@ def truth(policy: Policy, environment: str, about: Mapping[str, Any], discount: 
 
 def _actions(policy: Policy, observations: Array) -> Array:
     return policy(observations.reshape(len(observations), -1))
-
-
-def _finite(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def print_figures(figures: Mapping[str, Any]) -> None:

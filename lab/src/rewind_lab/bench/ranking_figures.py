@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rewind.arrays import Array
+from rewind.memory.ranks import average_ranks
 from rewind.report.document import Cell, Line, Table
 
 BIGGEST, SMALLEST, NEAREST_ZERO = "biggest", "smallest", "nearest zero"
@@ -80,13 +80,6 @@ def _agreement(scores: Mapping[str, float], truths: Mapping[str, float]) -> tupl
     if given.std() and true.std():
         correlation = float(np.corrcoef(average_ranks(given), average_ranks(true))[0, 1])
     return correlation, float((every.max() - true[int(given.argmax())]) / spread)
-
-
-def average_ranks(values: Array) -> Array:
-    """Ties share their mean rank."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((ends - (counts - 1) / 2)[inverse])
 
 
 def summarise(measured: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,35 @@
+"""What JSON files hold is JSON: NaN has no place in it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rewind.files import finite, read_json, write_json
+from rewind.policy import Policy, load_policy
+
+
+def no_nan(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def test_a_written_file_holds_no_nan_and_keeps_infinite_settings(tmp_path):
+    figures = {"scores": [1.5, float("nan")], "array": np.array([[np.nan, 2.0]]), "path": tmp_path, "low": -np.inf}
+    write_json(tmp_path / "x.json", figures)
+    assert read_json(tmp_path / "x.json") == {
+        "scores": [1.5, None], "array": [[None, 2.0]], "path": str(tmp_path), "low": -np.inf
+    }  # fmt: skip
+    del figures["low"]
+    write_json(tmp_path / "x.json", figures)
+    json.loads((tmp_path / "x.json").read_text(), parse_constant=no_nan)
+
+
+@pytest.mark.parametrize(("value", "kept"), [(2, 2.0), (np.float32(0.5), 0.5), (np.nan, None), (-np.inf, None)])
+def test_a_number_of_a_record_is_finite_or_none(value, kept):
+    assert finite(value) == kept
+
+
+def test_a_policy_whose_provenance_has_a_nan_is_what_was_saved(tmp_path):
+    policy = Policy([np.ones((2, 1), np.float32)], [np.zeros(1, np.float32)], np.zeros(2), np.ones(2),
+                    provenance={"figures": {"q": float("nan")}})  # fmt: skip
+    assert load_policy(policy.save(tmp_path / "policy")).provenance == {"figures": {"q": None}}
