@@ -61,10 +61,10 @@ def test_train_notes_signals_before_it_imports_jax(monkeypatch):
     from rewind.cli import train
     from rewind.cli.train_options import DataOptions
 
-    def require(package, extra):
-        assert package == "jax" and signals._noted == []
+    def require_training():
+        assert signals._noted == []
         raise UsageError("seen")
 
-    monkeypatch.setattr(train, "require", require)
+    monkeypatch.setattr(train, "require_training", require_training)
     with pytest.raises(UsageError, match="seen"):
         train.Train(DataOptions("x.npz")).run()

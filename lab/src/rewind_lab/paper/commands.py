@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from rewind.cli.arguments import Rare
-from rewind.errors import UsageError, require
+from rewind.errors import UsageError, require, require_training
 from rewind.progress import say
 from rewind.run_spec import RunSpec
 from rewind.table import table
@@ -87,7 +87,7 @@ class PaperRun(Chosen):
         if self.dry_run:
             self._show()
             return
-        _require_training()
+        _require_all()
         self._train()
 
     def _train(self) -> None:
@@ -156,7 +156,7 @@ class PaperFinish:
 
     def run(self) -> None:
         os.environ.setdefault("JAX_PLATFORMS", "cpu")  # an accelerator has nothing to do here
-        _require_training()
+        _require_all()
         from rewind.training.engine import device_kind
         from rewind_lab.paper.clock import until
         from rewind_lab.paper.runner import Runner, RunnerOptions
@@ -269,7 +269,6 @@ class PaperSettings:
         print(json.dumps(rows, indent=2) if self.json else table(rows))
 
 
-def _require_training() -> None:
-    for package in ("jax", "equinox", "optax"):
-        require(package, "train")
+def _require_all() -> None:
+    require_training()
     require("gymnasium", "envs")
