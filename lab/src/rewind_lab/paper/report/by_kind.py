@@ -204,7 +204,7 @@ def _claims(findings: Sequence[Finding]) -> str:
         f"{'all' if counts[verdict] == total else counts[verdict]} {word.split('|')[counts[verdict] > 1]}"
         for verdict, word in words.items() if counts[verdict]
     )  # fmt: skip
-    return f"Of the paper's {total} claims about scores {told}."
+    return f"Of the paper's {total} claims about scores, by agent, {told}."
 
 
 def _advice() -> str:

@@ -48,7 +48,7 @@ RULE = (
     "it?”: no where the claim is undecided and the interval reaches farther than the paper's effect, or where the "
     "other method leaves no room for the effect below 100."
 )
-SCORES, COSTS = "claims about scores, each for an agent", "claims about cost"
+SCORES, COSTS = "claims about scores", "claims about cost"
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 IN_STEP = "With all sweeps in step"
 LITERALLY = (
@@ -288,4 +288,6 @@ def counted(findings: Sequence[Finding], what: str) -> str:
     words = {"holds": "hold", "fails": "do not hold", "undecided": "undecided", "open": "without enough data yet",
              "unplanned": "not tested"}  # fmt: skip
     told = ", ".join(f"{word}: {counts[kind]}" for kind, word in words.items() if counts[kind])
-    return f"{len(findings)} {what}. {told[0].upper()}{told[1:]}."
+    claims = len({finding.claim.name for finding in findings})
+    by_agent = f", {len(findings)} by agent" if claims < len(findings) else ""
+    return f"{claims} {what}{by_agent}. {told[0].upper()}{told[1:]}."
