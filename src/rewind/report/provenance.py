@@ -27,7 +27,13 @@ def facts(results: Results) -> list[tuple[str, str]]:
     seconds = dict.fromkeys(sorted({device for device, _, _ in spent.values()}), 0.0)
     for group, share in device_seconds(spent).items():
         seconds[spent[group][0]] += share
-    return [*facts, ("Devices, time of training", ", ".join(_time(*each) for each in seconds.items()))]
+    return [
+        *facts,
+        (
+            "Devices, time of training",
+            ", ".join(_time(*each) for each in sorted(seconds.items(), key=lambda each: -each[1])),
+        ),
+    ]
 
 
 def _time(device: str, seconds: float) -> str:

@@ -129,9 +129,12 @@ def evidence(results: PaperResults, findings: Sequence[Finding]) -> list[Block]:
 
 
 def clear_words(results: PaperResults) -> list[Block]:
-    """Where a method scores clearly more or less than uniform sampling, a sentence each."""
-    lines = _above_and_below(_clear(_known(results)))
-    return [f"{words} uniform sampling: {_named(gains)}." for words, gains in lines.items() if gains]
+    """Whether plain TR differs from uniform sampling, then where a method clearly does, a sentence each."""
+    known = _known(results)
+    clear = _clear(known)
+    told = [f"{words} uniform sampling: {_named(gains)}." for words, gains in _above_and_below(clear).items() if gains]
+    plain = [gain in clear for gain in known if gain.method == "TR"]
+    return [*([] if any(plain) or not plain else ["Plain TR differs clearly from uniform sampling nowhere."]), *told]
 
 
 def _known(results: PaperResults) -> list[Gain]:

@@ -15,7 +15,7 @@ COLOURS = dict(zip((*METHODS, SHOWN), (BLUE, GREEN, ORANGE), strict=True))
 PLACES = dict(zip(COLOURS, (0.28, 0.35, 0.51), strict=True))  # of their names above the first panel
 BELOW = (
     "points over uniform sampling; arrow: the interval continues\n"
-    "after the intervals: the number of sets, and the lowest and highest difference on one of them\n"
+    "after the number of sets: the lowest and the highest difference on one\n"
     "2 of 3 sets: on the others every method is at floor or ceiling"
 )
 LEAST, MOST = 10.0, 50.0  # points: where the axis ends, at least and at most

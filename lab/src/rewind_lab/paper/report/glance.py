@@ -82,13 +82,13 @@ def glance(
 ) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
     first_claim, *others, advice = sentences(findings, results, literal)
-    return [first_claim, *clear_words(results), advice, KEY, glance_panels(results, first), MARKS, *others]
+    return [*clear_words(results), first_claim, advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
 def answers(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:
     """Does TR help, when, at what cost, and what to use: for a page that has the other claims in a table."""
     helps, *_, cost, advice = sentences(findings, results, literal)
-    return [helps, *clear_words(results), cost, advice]
+    return [*clear_words(results), helps, cost, advice]
 
 
 def sentences(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:
