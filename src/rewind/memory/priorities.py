@@ -44,12 +44,32 @@ class Priority:
     of: str = "rewards"  # "uncertainty": known only while training; "trajectories": a function of all `Trajectories`
     sign: float = 1.0
 
+    def __str__(self) -> str:
+        return " ".join(["priority", *(repr(name) for name, priority in PRIORITIES.items() if priority is self)])
+
     @property
     def dynamic(self) -> bool:
         return self.of == "uncertainty"
 
     def values(self, numbers: Any) -> Array:
-        return self.sign * self.metric(numbers)
+        """(trajectories,) checked: the function may be somebody's own.
+
+        numbers: `Ragged` or `Trajectories`
+        """
+        count, values = len(numbers.lengths), self.metric(numbers)
+        try:
+            values = self.sign * np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"{self} returned {type(values).__name__}; expected one number per trajectory") from None
+        if values.shape != (count,):
+            raise DataError(
+                f"{self} returned shape {values.shape} for {count:,} trajectories; expected ({count},): one number for "
+                "each, such as its mean"
+            )
+        if count and not values.min() > -np.inf:  # so is NaN, which ranks nothing
+            where = int(np.argmin(values > -np.inf))
+            raise DataError(f"{self} returned {values[where]} for trajectory {where} of {count:,}; expected a number")
+        return np.asarray(values)
 
     def of_data(self, data: Trajectories) -> Array:
         """(trajectories,) before any sweep; what is known only while training ranks best until it is visited."""

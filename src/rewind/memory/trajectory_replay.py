@@ -222,13 +222,16 @@ class TrajectoryReplay(Replay):
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         if kind != "uncertainty" or not self.dynamic:
             return
-        ended, sweeps, missed = self._recorder.feed(plan, values.astype(np.float32, copy=False), self.store)
+        assert self._metric is not None
+        recorder = self._recorder.fork()  # the priority may raise an error
+        ended, sweeps, missed = recorder.feed(plan, values.astype(np.float32, copy=False), self.store)
+        ranked_by = self._metric.values(sweeps) if ended.size else None
+        self._recorder = recorder
         if missed:
             kept = "trajectories whose sweeps miss a value keep their old priority"
             self._warn_once("incomplete", f"uncertainty: {missed}; {kept}")
         if ended.size:
-            assert self._metric is not None
-            self._values[ended] = self._metric.values(sweeps)  # if a trajectory ended twice, the later sweep counts
+            self._values[ended] = ranked_by  # if a trajectory ended twice, the later sweep counts
             self._forget_pool()
 
     def _awaits(self, plan: Plan) -> bool:
