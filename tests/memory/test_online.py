@@ -159,6 +159,27 @@ def test_an_online_run_starts_from_empty_and_resumes_without_its_history(kind, c
     assert memory.store.fingerprint == other.store.fingerprint
 
 
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kept", [(), (2,)])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_state_with_data_loads_after_trajectories_with_inner_terminals_were_dropped(kind, kept):
+    memory, other = kind(seed=0, capacity=20), kind(seed=1, capacity=20)
+    for length, terminals in ((10, (7, 8)), (5, ()), (6, kept)):
+        memory.add({**episode(length, seed=length), "inner_terminals": np.isin(np.arange(length), terminals)})
+    assert memory.store.first == 1
+    other.load_state_dict(memory.state_dict(data=True))
+    for _ in range(9):
+        first, second = memory.sample(3), other.sample(3)
+        assert np.array_equal(first.indices, second.indices)
+        assert np.array_equal(first.terminals, second.terminals) and first.terminals.any() <= bool(kept)
+
+
+def test_a_digest_of_rows_with_inner_terminals_is_that_of_earlier_versions():
+    memory = TrajectoryReplay(seed=0, capacity=20)
+    memory.add({**episode(6), "rewards": np.arange(6.0), "terminated": True, "inner_terminals": np.arange(6) == 3})
+    assert memory.store.fingerprint == "c0e37177b231c000daa98d9c2f42e2c9"
+
+
 def test_a_state_with_data_that_does_not_fit_changes_nothing():
     memory, other = TrajectoryReplay(seed=0, capacity=30), TrajectoryReplay(seed=0, capacity=30)
     for each in (memory, other):

@@ -61,9 +61,12 @@ class Store:
             digest = hashlib.blake2b(f"{self.first} {self._head}".encode(), digest_size=16)
             for array in (self.starts, self.lengths, self.transitions, self.terminated):
                 digest.update(array.tobytes())
-            digest.update(self.rewards[rows_of(self.starts, self.lengths)].tobytes())
-            if self.inner_terminals is not None:
-                digest.update(self.inner_terminals.tobytes())
+            rows = rows_of(self.starts, self.lengths)
+            digest.update(self.rewards[rows].tobytes())
+            if self.inner_terminals is not None and self.inner_terminals[rows].any():
+                inner = np.zeros(self.rows, bool)  # without the rows of dropped trajectories, which no state has
+                inner[rows] = self.inner_terminals[rows]
+                digest.update(inner.tobytes())
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
