@@ -161,6 +161,10 @@ class Replay(ABC):
             )
         return plan, array
 
+    def reset(self) -> None:
+        """Forget the last sample: feedback then needs a new one, or its plan."""
+        self._last = None
+
     # State
 
     def state_dict(self, data: bool = False) -> State:

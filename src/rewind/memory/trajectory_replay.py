@@ -212,9 +212,10 @@ class TrajectoryReplay(Replay):
 
     def reset(self) -> None:
         """Abandon all open sweeps. The next batch starts new ones and may have another size."""
+        super().reset()
         self._forget_pool()
         self._records[:, HELD] = 0
-        self._slots = self._last = None
+        self._slots = None
         self._recorder = Recorder(self._step)
 
     # Uncertainty
