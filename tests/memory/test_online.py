@@ -119,6 +119,23 @@ def test_late_td_errors_do_not_land_on_what_took_the_place_of_their_rows():
     assert np.allclose(memory.probabilities(), 1 / 20)
 
 
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_plan_is_of_no_use_once_its_trajectories_were_dropped(kind):
+    memory = kind(seed=0, capacity=20)
+    memory.load_offline_dataset(make([10, 10], known=1.0))
+    plan = memory.plan(30, 4)
+    memory.add(episode(5))
+    old = int((plan.trajectories == 0).any(axis=1).argmax())
+    dropped = "the plan has trajectory 0, which add has dropped since .the oldest one held is 1.: plan again"
+    for use in (lambda: memory.gather(plan, old), lambda: memory.gather(plan, old, 2), lambda: memory.chunks(plan, 2)):
+        with pytest.raises(UsageError, match=dropped):
+            use()
+    plan = memory.plan(30, 4)
+    memory.add(episode(5))  # in the space that the first one left
+    assert len(memory.gather(plan, 0)) == 4 and memory.chunks(plan, 2)[1][..., 0].all()
+
+
 def test_adding_nothing_that_could_be_replayed_is_refused():
     memory = TrajectoryReplay(seed=0, capacity=10)
     memory.load_offline_dataset(make([4, 4], known=1.0))
