@@ -219,6 +219,47 @@ def test_a_first_add_beyond_the_capacity_keeps_the_newest():
         TrajectoryReplay(capacity=20).add(episode(21))
 
 
+def cut():
+    """A single step without a successor, which cannot be replayed."""
+    return next(make([1], terminated=0.0, known=0.0).episodes())
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_first_add_counts_as_one_where_a_part_cannot_be_replayed(kind):
+    memory = kind(seed=0, capacity=10)
+    memory.add([episode(5), episode(5), cut()])
+    assert memory.store.first == 1 and list(memory.store.lengths) == [5, 1]
+    assert set(memory.plan(20, 2).trajectories.ravel()) == {1}
+    memory = kind(seed=0, capacity=3)
+    memory.add([cut(), cut(), cut(), episode(3)])
+    assert memory.store.first == 3 and set(memory.plan(20, 2).trajectories.ravel()) == {3}
+    memory = kind(seed=0, capacity=3)
+    with pytest.raises(DataError, match="nothing to replay: every trajectory is a single step"):
+        memory.add([cut() for _ in range(4)])
+    with pytest.raises(UsageError, match="memory is empty"):
+        memory.sample(2)
+
+
+def test_a_first_add_that_fails_leaves_the_memory_empty():
+    memory = TrajectoryReplay(np.empty(0), alpha=300.0, seed=0, capacity=10)
+    with pytest.raises(UsageError, match="alpha 300"):
+        memory.add([*[episode(2)] * 5, *[episode(1)] * 9], priorities=np.arange(14))
+    with pytest.raises(UsageError, match="memory is empty"):
+        memory.sample(2)
+    memory.add([episode(2)], priorities=[1])
+    assert list(memory.store.lengths) == [2]
+
+
+def test_an_add_that_fails_leaves_the_last_sample():
+    memory = TrajectoryReplay(np.empty(0), alpha=300.0, seed=0)
+    memory.add([episode(2)] * 5, priorities=np.arange(5))
+    memory.sample(2)
+    with pytest.raises(UsageError, match="alpha 300"):
+        memory.add([episode(2)] * 9, priorities=np.arange(9))
+    assert memory.last_plan is not None
+
+
 def test_adding_leaves_loaded_rows_where_they_are(tmp_path):
     np.save(tmp_path / "observations.npy", np.arange(40_000, dtype=np.float32).reshape(-1, 4))
     observations = np.load(tmp_path / "observations.npy", mmap_mode="r")
