@@ -14,7 +14,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.data.parts import each_part, side_by_side
-from rewind.errors import DataError, UsageError, unknown_name
+from rewind.errors import DataError, RewindError, UsageError, one_line, unknown_name
 from rewind.memory.choice import RULES
 from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
@@ -45,7 +45,7 @@ class Priority:
     sign: float = 1.0
 
     def __str__(self) -> str:
-        return " ".join(["priority", *(repr(name) for name, priority in PRIORITIES.items() if priority is self)])
+        return " ".join(["priority", *(repr(name) for name, priority in PRIORITIES.importable() if priority is self)])
 
     @property
     def dynamic(self) -> bool:
@@ -56,7 +56,13 @@ class Priority:
 
         numbers: `Ragged` or `Trajectories`
         """
-        count, values = len(numbers.lengths), self.metric(numbers)
+        count = len(numbers.lengths)
+        try:
+            values = self.metric(numbers)
+        except (RewindError, Warning):  # where warnings are errors
+            raise
+        except Exception as error:  # whatever somebody's function raises
+            raise DataError(f"{self} raised {type(error).__name__}: {one_line(error)}") from error
         try:
             values = self.sign * np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
@@ -97,7 +103,7 @@ _OWN = {
     "advantage": Priority(advantage, "trajectories"),
 }
 
-PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN)
+PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN, kind=Priority)
 
 
 def given_values(priorities: Any, count: int) -> Array:
