@@ -230,6 +230,26 @@ def test_bounds_must_leave_something_between_and_stay_as_they_were_saved():
         WeightedTarget(high=0.0).load_state_dict(state)
 
 
+def test_a_state_that_is_incomplete_or_damaged_is_an_error_and_changes_nothing():
+    memory, target, untouched = TrajectoryReplay(seed=0), WeightedTarget(0.9, 0.5), WeightedTarget(0.9, 0.5)
+    memory.load_offline_dataset(make([5, 3, 8]))
+    batch = memory.sample(3)
+    for each in (target, untouched):
+        each(batch, np.ones(3))
+    state = target.state_dict()
+    damaged = [{name: value for name, value in state.items() if name != missing} for missing in state]
+    damaged += [{**state, name: state[name][:-1]} for name in ("carry", "trajectories", "timesteps")]
+    damaged += [{**state, "arrays": "{"}, {**state, "carry": "abc"}, {}, None, 3, [1.0]]
+    arrays = {name: np.array(state[name]) for name in ("carry", "trajectories", "timesteps")}
+    damaged.append({"discount": 0.9, "beta": 0.5, "started": True, **arrays, "carry": arrays["carry"][:-1]})
+    damaged.append({**state, "started": False, "beta": 0.25})
+    for content in damaged:
+        with pytest.raises(UsageError, match=r"nothing was loaded|expected what state_dict\(\) returned|saved with"):
+            target.load_state_dict(content)
+    batch = memory.sample(3)
+    assert np.array_equal(target(batch, np.ones(3)), untouched(batch, np.ones(3)))
+
+
 def test_the_batch_of_another_memory_is_noticed_when_its_plan_overwrote_the_previous_one():
     data = make([5, 5, 5, 5])
     one, other = TrajectoryReplay("uniform", seed=0), TrajectoryReplay("uniform", seed=1)

@@ -203,6 +203,8 @@ def load_policy(
     fallback, limit: what acts outside the training data, and from where on (`GuardedPolicy`)
     clip: actions stay within those of the training data
     """
+    if fallback is None and limit != 1.0:
+        raise UsageError(f"limit is {limit} without a fallback, so nothing is guarded: pass fallback=..., or no limit")
     policy = _read_policy(Path(folder))
     if clip:
         policy = replace(policy, clip=True)

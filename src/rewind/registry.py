@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from rewind.errors import UsageError, missing_extra, unknown_name
+from rewind.errors import UsageError, missing_extra, unknown_name, warn
 
 T = TypeVar("T")
 
@@ -25,23 +25,31 @@ class Registry(Mapping[str, T], Generic[T]):
     group: of the entry points that other packages add
     builtin: Rewind's own, as objects or as "module:attribute"
     extra: what they need besides NumPy, as in `pip install -e '.[extra]'`
+    kind: the class of them all, where they have one
     """
 
-    def __init__(self, what: str, group: str, builtin: Mapping[str, T | str], extra: str | None = None) -> None:
-        self.what, self.group, self.extra = what, group, extra
+    def __init__(
+        self,
+        what: str,
+        group: str,
+        builtin: Mapping[str, T | str],
+        extra: str | None = None,
+        kind: type[T] | None = None,
+    ) -> None:
+        self.what, self.group, self.extra, self.kind = what, group, extra, kind
         self._builtin = builtin
 
     def register(self, name: str, thing: T) -> None:
         """Add a thing for as long as this process runs."""
         if name in self._things:
             raise UsageError(f"there is already a {self.what} {name!r}: choose another name")
-        self._things[name] = thing
+        self._things[name] = self._checked(thing, repr(name))
 
     def __getitem__(self, name: str) -> T:
         if name not in self._things:
             raise unknown_name(self.what, name, self._things)
         if isinstance(self._things[name], str):
-            self._things[name] = self._import(self._things[name])
+            self._things[name] = self._checked(self._import(self._things[name]), self._things[name])
         thing: T = self._things[name]
         return thing
 
@@ -53,6 +61,22 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._things)
+
+    def importable(self) -> Iterator[tuple[str, T]]:
+        """All but those of other packages that cannot be imported: nobody asked for these, so a warning names them."""
+        for name in self:
+            try:
+                thing = self[name]
+            except UsageError as error:
+                if name in self._builtin:
+                    raise
+                warn(f"{error}; {name!r} is left out: install its package again")
+            else:
+                yield name, thing
+
+    def is_own(self, name: str) -> bool:
+        """Whether Rewind has it by itself."""
+        return name in self._builtin
 
     def get(self, name: str, default: Any = None) -> Any:
         """As in any mapping: an unknown name is no error here."""
@@ -72,6 +96,11 @@ class Registry(Mapping[str, T], Generic[T]):
                 raise UsageError(f"both {earlier} and {point.value} add the {self.what} {point.name!r}")
             things[point.name] = point.value
         return things
+
+    def _checked(self, thing: T, name: str) -> T:
+        if self.kind is not None and not isinstance(thing, self.kind):
+            raise UsageError(f"the {self.what} {name} is a {type(thing).__name__}; expected a {self.kind.__name__}")
+        return thing
 
     def _import(self, path: str) -> Any:
         try:

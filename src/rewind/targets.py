@@ -21,6 +21,7 @@ Bounds on y (`low`, `high`) prevent that: with rewards of -1 and 0 and a discoun
 """
 
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -187,16 +188,25 @@ class WeightedTarget:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from a saved state."""
-        state = array_state(state)
+        if not isinstance(state, Mapping):
+            raise UsageError(f"the state is a {type(state).__name__}; expected what state_dict() returned")
+        try:
+            state = array_state(state)
+            # The carry is converted to the loop's library at the next call.
+            carried: list[Any] = (
+                [np.array(state[name]) for name in CARRIED] if state["started"] else [None] * len(CARRIED)
+            )
+            shapes = [np.shape(array) for array in carried]
+            if len(set(shapes)) > 1:
+                raise ValueError(f"{', '.join(CARRIED)} have shapes {shapes}")
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise UsageError(f"the state is incomplete or damaged ({error!r}); nothing was loaded") from error
         for name in ("discount", "beta", *BOUNDS):
             if state.get(name) != getattr(self, name):
                 raise UsageError(
                     f"the state was saved with {name} {state.get(name)}, this target has {getattr(self, name)}"
                 )
-        self.reset()
-        if state["started"]:
-            for name in CARRIED:  # the carry is converted to the loop's library at the next call
-                setattr(self, f"_{name}", np.array(state[name]))
+        self._carry, self._trajectories, self._timesteps = carried
 
 
 class LambdaWindow:

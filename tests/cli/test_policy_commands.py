@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("tyro")
 
-from rewind import Policy
+from rewind import Policy, UsageError, load_policy
 from rewind.cli import main
 from rewind.guard import support_of
 
@@ -51,6 +51,22 @@ def test_export_refuses_another_suffix_and_makes_no_folder(tmp_path, capsys, pat
     with pytest.raises(SystemExit):
         main(["export", str(folder), "--onnx", str(tmp_path / path)])
     assert error in capsys.readouterr().err and [each.name for each in tmp_path.iterdir()] == ["policy"]
+
+
+def test_a_limit_without_a_fallback_is_an_error(tmp_path, capsys):
+    _, folder = policy("Hopper-v4", 5, 3, tmp_path / "policy")
+    for limit in ("2", "1"):
+        with pytest.raises(SystemExit) as stop:
+            main(["export", str(folder), "--onnx", str(tmp_path / "policy.onnx"), "--limit", limit])
+        error = capsys.readouterr().err
+        assert stop.value.code == 2 and f"--limit {limit} without --fallback guards nothing" in error
+    with pytest.raises(SystemExit):
+        main(["export", str(folder), "--onnx", str(tmp_path / "policy.onnx"), "--fallback"])
+    assert "--fallback is empty; expected the action" in capsys.readouterr().err
+    for limit in (2.0, None):
+        with pytest.raises(UsageError, match=f"limit is {limit} without a fallback, so nothing is guarded"):
+            load_policy(folder, limit=limit)
+    assert not (tmp_path / "policy.onnx").exists()
 
 
 def test_the_command_exports_a_guard_and_says_so_and_a_policy_without_a_record_gets_one_line(tmp_path, capsys):

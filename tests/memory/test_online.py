@@ -119,6 +119,23 @@ def test_late_td_errors_do_not_land_on_what_took_the_place_of_their_rows():
     assert np.allclose(memory.probabilities(), 1 / 20)
 
 
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_plan_is_of_no_use_once_its_trajectories_were_dropped(kind):
+    memory = kind(seed=0, capacity=20)
+    memory.load_offline_dataset(make([10, 10], known=1.0))
+    plan = memory.plan(30, 4)
+    memory.add(episode(5))
+    old = int((plan.trajectories == 0).any(axis=1).argmax())
+    dropped = "the plan has trajectory 0, which add has dropped since .the oldest one held is 1.: plan again"
+    for use in (lambda: memory.gather(plan, old), lambda: memory.gather(plan, old, 2), lambda: memory.chunks(plan, 2)):
+        with pytest.raises(UsageError, match=dropped):
+            use()
+    plan = memory.plan(30, 4)
+    memory.add(episode(5))  # in the space that the first one left
+    assert len(memory.gather(plan, 0)) == 4 and memory.chunks(plan, 2)[1][..., 0].all()
+
+
 def test_adding_nothing_that_could_be_replayed_is_refused():
     memory = TrajectoryReplay(seed=0, capacity=10)
     memory.load_offline_dataset(make([4, 4], known=1.0))
@@ -159,6 +176,27 @@ def test_an_online_run_starts_from_empty_and_resumes_without_its_history(kind, c
     assert memory.store.fingerprint == other.store.fingerprint
 
 
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kept", [(), (2,)])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_state_with_data_loads_after_trajectories_with_inner_terminals_were_dropped(kind, kept):
+    memory, other = kind(seed=0, capacity=20), kind(seed=1, capacity=20)
+    for length, terminals in ((10, (7, 8)), (5, ()), (6, kept)):
+        memory.add({**episode(length, seed=length), "inner_terminals": np.isin(np.arange(length), terminals)})
+    assert memory.store.first == 1
+    other.load_state_dict(memory.state_dict(data=True))
+    for _ in range(9):
+        first, second = memory.sample(3), other.sample(3)
+        assert np.array_equal(first.indices, second.indices)
+        assert np.array_equal(first.terminals, second.terminals) and first.terminals.any() <= bool(kept)
+
+
+def test_a_digest_of_rows_with_inner_terminals_is_that_of_earlier_versions():
+    memory = TrajectoryReplay(seed=0, capacity=20)
+    memory.add({**episode(6), "rewards": np.arange(6.0), "terminated": True, "inner_terminals": np.arange(6) == 3})
+    assert memory.store.fingerprint == "c0e37177b231c000daa98d9c2f42e2c9"
+
+
 def test_a_state_with_data_that_does_not_fit_changes_nothing():
     memory, other = TrajectoryReplay(seed=0, capacity=30), TrajectoryReplay(seed=0, capacity=30)
     for each in (memory, other):
@@ -179,6 +217,47 @@ def test_a_first_add_beyond_the_capacity_keeps_the_newest():
     assert memory.store.first == 3 and memory.probabilities().argmax() == 0
     with pytest.raises(DataError, match="does not fit into a capacity of 20"):
         TrajectoryReplay(capacity=20).add(episode(21))
+
+
+def cut():
+    """A single step without a successor, which cannot be replayed."""
+    return next(make([1], terminated=0.0, known=0.0).episodes())
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_first_add_counts_as_one_where_a_part_cannot_be_replayed(kind):
+    memory = kind(seed=0, capacity=10)
+    memory.add([episode(5), episode(5), cut()])
+    assert memory.store.first == 1 and list(memory.store.lengths) == [5, 1]
+    assert set(memory.plan(20, 2).trajectories.ravel()) == {1}
+    memory = kind(seed=0, capacity=3)
+    memory.add([cut(), cut(), cut(), episode(3)])
+    assert memory.store.first == 3 and set(memory.plan(20, 2).trajectories.ravel()) == {3}
+    memory = kind(seed=0, capacity=3)
+    with pytest.raises(DataError, match="nothing to replay: every trajectory is a single step"):
+        memory.add([cut() for _ in range(4)])
+    with pytest.raises(UsageError, match="memory is empty"):
+        memory.sample(2)
+
+
+def test_a_first_add_that_fails_leaves_the_memory_empty():
+    memory = TrajectoryReplay(np.empty(0), alpha=300.0, seed=0, capacity=10)
+    with pytest.raises(UsageError, match="alpha 300"):
+        memory.add([*[episode(2)] * 5, *[episode(1)] * 9], priorities=np.arange(14))
+    with pytest.raises(UsageError, match="memory is empty"):
+        memory.sample(2)
+    memory.add([episode(2)], priorities=[1])
+    assert list(memory.store.lengths) == [2]
+
+
+def test_an_add_that_fails_leaves_the_last_sample():
+    memory = TrajectoryReplay(np.empty(0), alpha=300.0, seed=0)
+    memory.add([episode(2)] * 5, priorities=np.arange(5))
+    memory.sample(2)
+    with pytest.raises(UsageError, match="alpha 300"):
+        memory.add([episode(2)] * 9, priorities=np.arange(9))
+    assert memory.last_plan is not None
 
 
 def test_adding_leaves_loaded_rows_where_they_are(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import TrajectoryReplay, UsageError
-from rewind.memory import PRIORITIES, choice, choose
+from rewind import DataError, TrajectoryReplay, UsageError
+from rewind.memory import PRIORITIES, Priority, choice, choose
 from rewind.memory.choice import recommended
 from rewind.memory.ragged import Ragged
 from tests.helpers import make, ragged_lengths
@@ -141,3 +141,58 @@ def test_a_state_of_the_old_auto_is_one_of_paper():
     again = TrajectoryReplay("auto", seed=1)
     again.load_state_dict(auto.state_dict(data=True))
     assert again.choice == auto.choice
+
+
+MISTAKES = {
+    "one number per row": (lambda numbers: numbers.values, r"shape \(\d+,\) for"),
+    "too few": (lambda numbers: np.zeros(len(numbers.lengths) - 1), r"shape .* expected \(\d+,\): one number for each"),
+    "one number for all": (lambda numbers: 0.0, r"shape \(\) for"),
+    "NaN": (lambda numbers: np.where(np.arange(len(numbers.lengths)) == 1, np.nan, 0.0), "nan for trajectory 1 of"),
+    "less than any number": (lambda numbers: np.full(len(numbers.lengths), -np.inf), "-inf for trajectory 0 of"),
+    "no numbers": (lambda numbers: ["a"] * len(numbers.lengths), "list; expected one number per trajectory"),
+}
+
+
+@pytest.fixture
+def register(monkeypatch):
+    return lambda priority: monkeypatch.setitem(PRIORITIES._things, "mine", priority)
+
+
+@pytest.mark.parametrize(("metric", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_somebodys_priority_gives_one_number_per_trajectory_or_nothing_is_loaded(metric, message, register):
+    register(Priority(metric))
+    memory = TrajectoryReplay("mine", seed=0)
+    with pytest.raises(DataError, match=f"priority 'mine' returned {message}"):
+        memory.load_offline_dataset(make(np.full(20, 5)))
+    with pytest.raises(UsageError, match="memory is empty"):
+        memory.sample(2)
+
+
+@pytest.mark.parametrize(("metric", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_feedback_whose_priority_is_wrong_changes_nothing(metric, message, register):
+    right = Priority(Ragged.mean, "uncertainty")
+    memories = []
+    for _ in range(2):
+        register(right)
+        memory = TrajectoryReplay("mine", seed=0)
+        memory.load_offline_dataset(make(np.full(20, 5), known=1.0))
+        memory.update_uncertainty(np.ones((7, 4)), memory.plan(7, 4))
+        memories.append(memory)
+    memory, untouched = memories
+    plan, same = memory.plan(9, 4), untouched.plan(9, 4)
+    memory._metric = Priority(metric, "uncertainty")
+    with pytest.raises(DataError, match=f"returned {message}"):
+        memory.update_uncertainty(np.full((9, 4), 50.0), plan)
+    memory._metric = right
+    memory.update_uncertainty(plan.indices * 1.0, plan)
+    untouched.update_uncertainty(same.indices * 1.0, same)
+    assert np.array_equal(memory.probabilities(), untouched.probabilities())
+    assert np.array_equal(memory.plan(9, 4).indices, untouched.plan(9, 4).indices)
+
+
+def test_infinity_ranks_first(register):
+    register(Priority(lambda rewards: 1 / np.maximum(rewards.sum(), 0)))
+    memory = TrajectoryReplay("mine", seed=0)
+    with np.errstate(divide="ignore"):
+        memory.load_offline_dataset(make([2, 2, 2], rewards=np.array([1, 1, 0, 0, 2.0, 2])))
+    assert memory.probabilities().argmax() == 1

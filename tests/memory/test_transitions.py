@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rewind import PrioritizedReplay, UniformReplay, UsageError
+from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError
 from tests.helpers import make
 
 
@@ -77,3 +77,18 @@ def test_a_zero_td_error_with_zero_eps_is_refused():
     memory.sample(2)
     with pytest.raises(UsageError, match="probability 0"):
         memory.update_priorities([0.0, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore:.*played by several slots")
+@pytest.mark.parametrize("kind", [UniformReplay, PrioritizedReplay, TrajectoryReplay])
+def test_every_memory_can_be_reset_and_then_expects_no_feedback(kind):
+    memory = kind(seed=0)
+    memory.reset()  # one that is empty too
+    memory = loaded(memory, make([4, 3]))
+    plan = memory.plan(1, 4)
+    memory.reset()
+    assert memory.last_plan is None
+    with pytest.raises(UsageError, match="before any sample"):
+        memory.update_priorities(np.ones(4))
+    memory.update_priorities(np.ones(4), plan)
+    assert len(memory.sample(2)) == 2

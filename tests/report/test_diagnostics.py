@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,6 +132,21 @@ def test_sections_go_into_a_page(tmp_path):
     page.write_text("<!-- report: diagnostics -->\n<!-- end of report -->\n")
     report(write_unplayed(tmp_path / "run"), "--into", page)
     assert "| TR, β 0.5 | 0.35 [-0.2853, 0.9853] |" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("write", [write_train_folder, write_unplayed], ids=["scored", "without a simulator"])
+def test_the_marks_that_help_and_docs_show_are_on_every_report(write, tmp_path, capsys):
+    main(["report", "--help-all"])
+    told = " ".join(capsys.readouterr().out.split())
+    docs = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    shown = {*re.findall(r"<!-- report: (\w+) -->", docs + told), "facts", "origin"}
+    shown |= {"scores", "curves"} if write is write_train_folder else {"diagnostics", "training"}
+    assert all(re.search(rf"\b{name}\b", told.partition("--into")[2]) for name in shown)
+    page = tmp_path / "page.md"
+    page.write_text("".join(f"<!-- report: {name} -->\n<!-- end of report -->\n" for name in shown))
+    write(tmp_path / "run")
+    report(tmp_path / "run", "--into", page)
+    assert "<!-- report: facts -->\n\n" in page.read_text(encoding="utf-8")
 
 
 def test_in_a_browser_figures_are_chosen_and_read_and_a_phone_is_wide_enough(visit, tmp_path):

@@ -69,7 +69,7 @@ def test_what_cannot_be_reported_is_one_line_that_says_what_to_do(tmp_path, caps
     (tmp_path / "old").mkdir()
     for name in ("config.json", "results.json"):
         (tmp_path / "old" / name).write_text("{}")
-    assert "written by an earlier version: the same `rewind train` command with --resume" in fails(
+    assert "has no rows.jsonl. If it was trained in Python: only `rewind train` writes one" in fails(
         capsys, tmp_path / "old"
     )
     write_train_folder(tmp_path / "cut")

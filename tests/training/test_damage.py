@@ -16,6 +16,8 @@ pytest.importorskip("filelock")
 from rewind.checked_log import Mark, read_log
 from rewind.errors import DataError, RewindError, UsageError
 from rewind.files import only_one, whole_file
+from rewind.policy import load_policy
+from rewind.report.train_folder import read_trainings
 from rewind.training import Options, Stopped, Trainer, make_runs, train
 from rewind.training.checkpoint import checkpoints
 from rewind.training.determinism import keep_programs
@@ -254,6 +256,34 @@ def test_a_trainer_keeps_its_folder_until_it_is_closed(tmp_path):
         Trainer(DATA, runs, None, options)
     trainer.close()
     Trainer(DATA, runs, None, options).close()
+
+
+# Policies
+
+
+def test_train_leaves_the_policies_in_its_folder(tmp_path):
+    trained = go(tmp_path)
+    for number, result in enumerate(trained):
+        policy = load_policy(tmp_path / "policies" / f"{number:03d}")
+        np.testing.assert_allclose(policy(DATA.observations[:9]), result.act(DATA.observations[:9]), atol=1e-5)
+        assert policy.provenance["name"] == result.run.name and policy.provenance["steps"] == STEPS
+        assert policy.provenance["data"]["fingerprint"] == DATA.fingerprint
+    with pytest.raises(DataError, match=r"has no rows\.jsonl. If it was trained in Python: only `rewind train`"):
+        read_trainings([tmp_path])
+
+
+def test_policies_that_a_full_disk_does_not_take_are_saved_when_the_training_is_resumed(tmp_path, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "policy.npz")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rewind.policy.Policy.save", full)
+        trained = go(tmp_path)
+    assert (
+        "policy.npz: No space left on device; make room, and the same training with resume" in capsys.readouterr().err
+    )
+    assert told(go(tmp_path, resume=True)) == told(trained)
+    assert len(list((tmp_path / "policies").iterdir())) == 2
 
 
 # Programs

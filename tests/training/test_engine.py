@@ -242,6 +242,7 @@ BAD = {
     "option": (lambda: train(DATA, make_runs(DATA, **SMALL), stepz=8), UsageError, "did you mean 'steps'"),
     "no steps": (lambda: train(DATA, make_runs(DATA, **SMALL), steps=0), UsageError, "steps is 0"),
     "no batch": (lambda: train(DATA, make_runs(DATA, **SMALL), batch_size=-1), UsageError, "batch_size is -1"),
+    "no block": (lambda: train(DATA, make_runs(DATA, **SMALL), block=0), UsageError, "block is 0; expected at least 1"),
     "resume from nowhere": (lambda: train(DATA, make_runs(DATA, **SMALL), resume=True), UsageError, "resume needs"),
     "odd log": (lambda: train(DATA, make_runs(DATA, **SMALL), log_every=5, **QUIET), UsageError, "log_every is 5"),
     "no runs": (lambda: train(DATA, []), UsageError, "no runs"),

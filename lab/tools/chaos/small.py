@@ -10,14 +10,14 @@ import os
 import sys
 import time
 import traceback
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 from tests.helpers import make
 
 from rewind.errors import Abandoned, RewindError
-from rewind.training import group, make_runs, train
+from rewind.training import Options, Trainer, group, make_runs
 from rewind.training.engine import Engine, Outcome
 from rewind.training.evaluations import Request
 from rewind.training.planner import Planner
@@ -94,7 +94,9 @@ def go(out, seed=0, left=(), real=False, **settings):
     runs = make_runs(DATA, "td3_bc", samplers=["tr", "lower_uqm_unc"], betas=[0.5], seeds=[seed], hidden=(8, 8))
     usual = {"steps": STEPS, "batch_size": 8, "block": BLOCK, "log_every": 2 * BLOCK, "evaluate_every": 100}
     usual |= {"progress": False, "checkpoint_minutes": 0, "resume": True}
-    trained = train(DATA, runs, Evaluator(left), out=out, **{**usual, **settings})
+    with closing(Trainer(DATA, runs, Evaluator(left), Options(out=out, **{**usual, **settings}))) as trainer:
+        trainer.train()
+        trained = trainer.finish()
     result_path(out).write_text(told(trained))
 
 

@@ -27,7 +27,8 @@ class Report:
     markdown: Rare[Path | None] = None
     """Also write the tables as Markdown to this file."""
     into: Rare[tuple[Path, ...]] = ()
-    """Also update sections of these Markdown pages, between `<!-- report: scores -->` and `<!-- end of report -->`."""
+    """Also update sections of these Markdown pages, between `<!-- report: facts -->` and `<!-- end of report -->`:
+    facts and origin; of scored runs scores and curves; without a simulator diagnostics and training."""
 
     def run(self) -> None:
         where = self.folders[0] if len(self.folders) == 1 else Path()

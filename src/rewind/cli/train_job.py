@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from rewind.cli.train_options import DataOptions, EvaluationOptions, TrainOptions
+from rewind.cli.train_options import DataOptions, EvaluationOptions, MemoryOptions, TrainOptions
 from rewind.cli.train_recommended import with_recommended
 from rewind.cli.train_runs import Described, batch_size_of, describe_runs, file_name
 from rewind.data import Trajectories, load
@@ -53,6 +53,7 @@ def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
         raise KeyboardInterrupt
     if command.memory.recommended:
         command = with_recommended(command, data)
+    _check_ranking(command.memory)
     command = replace(command, agent=replace(command.agent, batch_size=batch_size_of(command, data.name)))
     out = command.output.out or default_folder(command, data)
     if command.output.deterministic:
@@ -124,6 +125,8 @@ def _check_numbers(command: TrainOptions) -> None:
         if not values or len(set(values)) < len(values):
             raise UsageError(f"--{name} is {' '.join(map(str, values)) or 'empty'}; expected different values")
     counts = {"steps is": agent.steps, "batch-size is": batch_size_of(command, None), "episodes is": options.episodes}
+    counts |= {"log-every is": command.output.log_every}
+    counts |= {} if command.memory.block is None else {"block is": command.memory.block}
     others = {"seeds has": min(agent.seeds), "evaluation-seed has": options.evaluation_seed}
     others["fit-steps is"] = options.fit_steps
     for least, expected, numbers in ((1, "at least 1", counts), (0, "0 or more", others)):
@@ -135,6 +138,22 @@ def _check_numbers(command: TrainOptions) -> None:
             raise UsageError(f"--betas has {beta:g}; expected numbers from 0 to 1, or 'paper'")
     if not 0.0 < command.data.top <= 1.0:
         raise UsageError(f"--top is {command.data.top:g}; expected a fraction above 0, at most 1")
+
+
+def _check_ranking(memory: MemoryOptions) -> None:
+    """Options of priorities that nothing would use."""
+    given = {
+        "--rank-exponent": "" if memory.rank_exponent == 1.0 else f"{memory.rank_exponent:g}",
+        "--weighting": "" if memory.weighting == "rank" else memory.weighting,
+        "--weighting-temperature": "" if memory.weighting_temperature == 1.0 else f"{memory.weighting_temperature:g}",
+    }
+    exponent, weighting, temperature = (f"{flag} {value}" if value else "" for flag, value in given.items())
+    if exponent and weighting:
+        raise UsageError(f"{exponent} is for --weighting rank, not for {weighting}: leave one of them out")
+    if temperature and not weighting:
+        raise UsageError(f"{temperature} is for --weighting softmax or proportional: choose one, or leave it out")
+    if (exponent or weighting) and set(memory.samplers) <= {"baseline", "tr"}:
+        raise UsageError(f"{exponent or weighting}: no sampler ranks trajectories; add a priority to --samplers")
 
 
 def _options(command: TrainOptions, environment: str | None, out: Path, specs: list[dict[str, Any]]) -> Options:

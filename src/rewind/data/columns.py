@@ -78,8 +78,10 @@ class ColumnMap:
 OPTIONS = ("map", *(field.name for field in fields(ColumnMap)))
 
 
-def as_names(value: Any) -> tuple[str, ...]:
+def as_names(value: Any, role: str) -> tuple[str, ...]:
     """One name or pattern, or several, as a tuple; an empty text means none."""
+    if not isinstance(value, Iterable) or isinstance(value, (Mapping, bytes)):
+        raise UsageError(f"{role}={value!r}; expected a name, or several as a list")
     return tuple(filter(None, (value,) if isinstance(value, str) else map(str, value)))
 
 
@@ -92,7 +94,7 @@ def column_map(map: Any = None, **given: Any) -> ColumnMap:
         if name not in roles:
             raise unknown_name("column of a table", name, roles)
         if name in SEVERAL:
-            content[name] = as_names(value)
+            content[name] = as_names(value, name)
         elif name not in ("horizon", "discrete") and not isinstance(value, str):
             raise UsageError(f"{name}={value!r}; expected the name of one column")
     horizon, discrete = content.get("horizon"), content.get("discrete")
@@ -165,7 +167,7 @@ def _absent(wanted: ColumnMap, names: Sequence[str]) -> list[str]:
     return [
         f"no column {pattern!r}, named as {role}"
         for role, value in given.items()
-        for pattern in as_names(value or ())
+        for pattern in as_names(value or (), role)
         if not _matching(role, pattern, names)
     ]
 

@@ -1,8 +1,8 @@
 """One door for everything that can be loaded: `load` asks the readers in turn, Rewind's own and other packages'."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from rewind.data.robomimic import is_robomimic, load_robomimic
 from rewind.data.table_files import SUFFIXES
 from rewind.data.tables import load_table
 from rewind.data.trajectories import Trajectories
-from rewind.errors import DataError, RewindError, UsageError, unknown_name
+from rewind.errors import DataError, RewindError, UsageError, one_line, reading, unknown_name, warn
 from rewind.files import as_path
 from rewind.registry import Registry
 
@@ -78,13 +78,13 @@ def load(
     """
     names = {"keys": keys, "extras": extras}
     given = {"boundaries": boundaries, "merge_fragments": merge_fragments, **options}
-    given |= {name: as_names(value) for name, value in names.items() if value is not None}  # one may be a text
+    given |= {name: as_names(value, name) for name, value in names.items() if value is not None}  # one may be a text
     options = {name: value for name, value in given.items() if value is not None}
     if isinstance(dataset, Trajectories):
         _check_options(options, ("keys",))
         return with_keys(dataset, options["keys"]) if options else dataset
     try:
-        for reader in chain(READERS.values(), LAST):
+        for reader in chain(_readers(), LAST):
             if reader.accepts(dataset):
                 _check_options(options, reader.options)
                 return reader.read(dataset, **options)
@@ -93,6 +93,34 @@ def load(
             raise
         raise DataError(f"{os.fspath(dataset)[:200]} cannot be read: {error.strerror or error}") from error
     raise _unreadable(dataset)
+
+
+def _readers() -> Iterator[Reader]:
+    """Those of other packages may raise and return anything: what goes wrong is named."""
+    for name, reader in READERS.importable():
+        yield reader if READERS.is_own(name) else _foreign(name, reader)
+
+
+def _foreign(name: str, reader: Reader) -> Reader:
+    def read(dataset: Any, **options: Any) -> Trajectories:
+        path = as_path(dataset) or type(dataset).__name__
+        with reading(path, f"cannot be read by the reader {name!r}"):
+            data = reader.read(dataset, **options)
+        if not isinstance(data, Trajectories):
+            raise DataError(
+                f"the reader {name!r} made a {type(data).__name__} of {path}; expected Trajectories, as from "
+                "rewind.data.from_episodes"
+            )
+        return data
+
+    def reads(dataset: Any) -> bool:
+        try:
+            return reader.reads(dataset)
+        except Exception as error:
+            warn(f"the reader {name!r} does not know whether it reads {type(dataset).__name__}: {one_line(error)}")
+            return False
+
+    return replace(reader, read=read, reads=reads)
 
 
 def _check_options(options: Iterable[str], accepted: Sequence[str]) -> None:
@@ -109,7 +137,7 @@ def _unreadable(dataset: Any) -> RewindError:
             "Minari data set, a list of episodes, a path, or the name of a catalogued data set"
         )
     if path.is_file():
-        suffixes = ", ".join(suffix for reader in READERS.values() for suffix in reader.suffixes)
+        suffixes = ", ".join(suffix for reader in _readers() for suffix in reader.suffixes)
         return DataError(
             f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {suffixes}, and Minari, LeRobot and RLlib "
             "folders. Save a table of steps as .csv or .parquet: docs/data.md, tables"
@@ -124,7 +152,7 @@ def _unknown(name: str) -> UsageError:
 
 
 def _names() -> list[str]:
-    return [name for reader in READERS.values() for name in reader.names()]
+    return [name for reader in _readers() for name in reader.names()]
 
 
 # Rewind's own readers
@@ -203,6 +231,7 @@ READERS: Registry[Reader] = Registry(
         "npz": Reader(_by_keys(load_npz), (".npz",), options=FLAT),
         "table": Reader(load_table, SUFFIXES, options=OPTIONS),
     },
+    kind=Reader,
 )
 # What takes anything comes last, after the readers of other packages.
 LAST = (

@@ -112,3 +112,12 @@ def check_positive(**numbers: Any) -> None:
     for name, value in numbers.items():
         if not (is_integer(value) and value > 0):
             raise UsageError(f"{name} is {value!r}; expected a positive integer")
+
+
+def check_held(trajectories: Array, first: int) -> None:
+    """Raise an error if some of these trajectories were dropped, whose rows others have taken."""
+    if first and trajectories.min() < first:
+        raise UsageError(
+            f"the plan has trajectory {trajectories.min()}, which add has dropped since (the oldest one held is "
+            f"{first}): plan again after add, or give the memory more capacity"
+        )

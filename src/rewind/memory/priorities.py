@@ -14,7 +14,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data import Trajectories
 from rewind.data.parts import each_part, side_by_side
-from rewind.errors import DataError, UsageError, unknown_name
+from rewind.errors import DataError, RewindError, UsageError, one_line, unknown_name
 from rewind.memory.choice import RULES
 from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
@@ -44,12 +44,38 @@ class Priority:
     of: str = "rewards"  # "uncertainty": known only while training; "trajectories": a function of all `Trajectories`
     sign: float = 1.0
 
+    def __str__(self) -> str:
+        return " ".join(["priority", *(repr(name) for name, priority in PRIORITIES.importable() if priority is self)])
+
     @property
     def dynamic(self) -> bool:
         return self.of == "uncertainty"
 
     def values(self, numbers: Any) -> Array:
-        return self.sign * self.metric(numbers)
+        """(trajectories,) checked: the function may be somebody's own.
+
+        numbers: `Ragged` or `Trajectories`
+        """
+        count = len(numbers.lengths)
+        try:
+            values = self.metric(numbers)
+        except (RewindError, Warning):  # where warnings are errors
+            raise
+        except Exception as error:  # whatever somebody's function raises
+            raise DataError(f"{self} raised {type(error).__name__}: {one_line(error)}") from error
+        try:
+            values = self.sign * np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"{self} returned {type(values).__name__}; expected one number per trajectory") from None
+        if values.shape != (count,):
+            raise DataError(
+                f"{self} returned shape {values.shape} for {count:,} trajectories; expected ({count},): one number for "
+                "each, such as its mean"
+            )
+        if count and not values.min() > -np.inf:  # so is NaN, which ranks nothing
+            where = int(np.argmin(values > -np.inf))
+            raise DataError(f"{self} returned {values[where]} for trajectory {where} of {count:,}; expected a number")
+        return np.asarray(values)
 
     def of_data(self, data: Trajectories) -> Array:
         """(trajectories,) before any sweep; what is known only while training ranks best until it is visited."""
@@ -77,7 +103,7 @@ _OWN = {
     "advantage": Priority(advantage, "trajectories"),
 }
 
-PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN)
+PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN, kind=Priority)
 
 
 def given_values(priorities: Any, count: int) -> Array:

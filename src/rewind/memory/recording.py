@@ -32,6 +32,14 @@ class Recorder:
         self.fed_step = fed_step
         self._recording: Recording | None = None
 
+    def fork(self) -> "Recorder":
+        """A copy to feed without changing this one; they share the values of rows, which are fed again if need be."""
+        fork = Recorder(self.fed_step)
+        if self._recording is not None:
+            values, began, complete = self._recording
+            fork._recording = Recording(values, began.copy(), complete.copy())
+        return fork
+
     def feed(self, plan: Plan, values: Array, store: Store) -> tuple[Array, Ragged, str]:
         """Record one value per planned row.
 

@@ -46,10 +46,11 @@ class Replay(ABC):
 
     def load_offline_dataset(self, dataset: Any) -> None:
         """Load a data set: a D4RL-style dict, Trajectories, a list of episodes, a path, or a name."""
-        self._load(dataset if isinstance(dataset, Trajectories) else load(dataset), Store)
+        data = dataset if isinstance(dataset, Trajectories) else load(dataset)
+        check_playable(data.transitions)
+        self._load(data, Store)
 
     def _load(self, data: Trajectories, make_store: Callable[[Trajectories, int | None], Store]) -> None:
-        check_playable(data.transitions)
         store = make_store(data, self._capacity)
         self._prepare(data, store)
         self._store = store
@@ -69,18 +70,24 @@ class Replay(ABC):
         """
         data = load(episodes)
         if self._store is None:
-            fit = len(data)
-            if self._capacity is not None:
-                check_fits(data, self._capacity)
-                fit = int(np.count_nonzero(np.cumsum(data.lengths) <= self._capacity))
-            numbers = np.arange(len(data))
-            self._load(data.select(numbers[:fit]), growing_store)
-            if fit == len(data):
-                return
-            data = data.select(numbers[fit:])
+            self._start(data)
+            return
         self.store.check_addable(data)
-        self._last = None  # its rows may be dropped
         self._add(data, self.store)
+        self._last = None  # its rows may be dropped
+
+    def _start(self, data: Trajectories) -> None:
+        """Load as many trajectories as fit, and add the others."""
+        check_playable(data.transitions)
+        fit = len(data)
+        if self._capacity is not None:
+            check_fits(data, self._capacity)
+            fit = int(np.count_nonzero(np.cumsum(data.lengths) <= self._capacity))
+        numbers, loaded = np.arange(len(data)), copy(self)  # nothing changes here if one of the others is wrong
+        loaded._load(data.select(numbers[:fit]), growing_store)
+        if fit < len(data):
+            loaded._add(data.select(numbers[fit:]), loaded.store)
+        self.__dict__ = loaded.__dict__
 
     # Batches and plans
 
@@ -160,6 +167,10 @@ class Replay(ABC):
                 "expected finite numbers"
             )
         return plan, array
+
+    def reset(self) -> None:
+        """Forget the last sample: feedback then needs a new one, or its plan."""
+        self._last = None
 
     # State
 

@@ -11,7 +11,7 @@ from rewind.data import Trajectories
 from rewind.data.parts import each_part, find_parts, named_parts, shown
 from rewind.data.trajectories import rows_of
 from rewind.errors import DataError, UsageError
-from rewind.memory.batch import Batch, Plan, check_positive
+from rewind.memory.batch import Batch, Plan, check_held, check_positive
 from rewind.memory.growing import Column, Rows, resized
 
 PER_TRAJECTORY = ("starts", "lengths", "transitions", "terminated", "finals")
@@ -61,9 +61,12 @@ class Store:
             digest = hashlib.blake2b(f"{self.first} {self._head}".encode(), digest_size=16)
             for array in (self.starts, self.lengths, self.transitions, self.terminated):
                 digest.update(array.tobytes())
-            digest.update(self.rewards[rows_of(self.starts, self.lengths)].tobytes())
-            if self.inner_terminals is not None:
-                digest.update(self.inner_terminals.tobytes())
+            rows = rows_of(self.starts, self.lengths)
+            digest.update(self.rewards[rows].tobytes())
+            if self.inner_terminals is not None and self.inner_terminals[rows].any():
+                inner = np.zeros(self.rows, bool)  # without the rows of dropped trajectories, which no state has
+                inner[rows] = self.inner_terminals[rows]
+                digest.update(inner.tobytes())
             self._fingerprint = digest.hexdigest()
         return self._fingerprint
 
@@ -72,6 +75,7 @@ class Store:
 
         backward: a row that is not `fresh` is not the last one of its trajectory, which saves time
         """
+        check_held(trajectories, self.first)
         following = indices + 1
         successors = each_part(lambda part: part.take(following, axis=0, mode="clip"), self.observations)
         tails, terminals = np.zeros(len(indices), bool), np.zeros(len(indices), bool)
@@ -109,6 +113,7 @@ class Store:
         A chunk ends with the last transition of its trajectory or a terminal; what is missing repeats its last row.
         """
         check_positive(length=length)
+        check_held(plan.trajectories, self.first)
         wanted = plan.indices[..., None] + np.arange(length)
         last = (self.starts + self.transitions - 1).take(plan.trajectories - self.first)
         rows = np.minimum(wanted, last[..., None])

@@ -212,9 +212,10 @@ class TrajectoryReplay(Replay):
 
     def reset(self) -> None:
         """Abandon all open sweeps. The next batch starts new ones and may have another size."""
+        super().reset()
         self._forget_pool()
         self._records[:, HELD] = 0
-        self._slots = self._last = None
+        self._slots = None
         self._recorder = Recorder(self._step)
 
     # Uncertainty
@@ -222,13 +223,16 @@ class TrajectoryReplay(Replay):
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         if kind != "uncertainty" or not self.dynamic:
             return
-        ended, sweeps, missed = self._recorder.feed(plan, values.astype(np.float32, copy=False), self.store)
+        assert self._metric is not None
+        recorder = self._recorder.fork()  # the priority may raise an error
+        ended, sweeps, missed = recorder.feed(plan, values.astype(np.float32, copy=False), self.store)
+        ranked_by = self._metric.values(sweeps) if ended.size else None
+        self._recorder = recorder
         if missed:
             kept = "trajectories whose sweeps miss a value keep their old priority"
             self._warn_once("incomplete", f"uncertainty: {missed}; {kept}")
         if ended.size:
-            assert self._metric is not None
-            self._values[ended] = self._metric.values(sweeps)  # if a trajectory ended twice, the later sweep counts
+            self._values[ended] = ranked_by  # if a trajectory ended twice, the later sweep counts
             self._forget_pool()
 
     def _awaits(self, plan: Plan) -> bool:

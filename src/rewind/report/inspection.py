@@ -14,6 +14,7 @@ from rewind.data.folder import in_memory
 from rewind.data.ogbench import BOUNDARIES
 from rewind.data.parts import shown
 from rewind.data.trajectories import Trajectories
+from rewind.errors import DataError, warn
 from rewind.memory.choice import RULES, caution, choose
 from rewind.memory.priorities import PRIORITIES
 from rewind.memory.ranks import average_ranks
@@ -126,8 +127,17 @@ def inspect(data: Trajectories) -> Inspection:
 
 
 def quality(data: Trajectories) -> dict[str, Array]:
-    """(trajectories,) for each priority that is known from the data."""
-    return {name: priority.of_data(data) for name, priority in PRIORITIES.items() if not priority.dynamic}
+    """(trajectories,) for each priority that is known from the data; those of other packages that fail are left out."""
+    values = {}
+    for name, priority in PRIORITIES.importable():
+        try:
+            if not priority.dynamic:
+                values[name] = priority.of_data(data)
+        except DataError as error:
+            if PRIORITIES.is_own(name):
+                raise
+            warn(f"{error}; it is left out")
+    return values
 
 
 def _rewards(rewards: Array) -> Rewards:

@@ -72,8 +72,8 @@ def _rows(path: Path) -> list[Row]:
     if isinstance(about, dict) and "runs" in about:
         return _stopped(path, about)
     raise DataError(
-        f"{path} was written by an earlier version: the same `rewind train` command with --resume writes its results "
-        f"again, with {ROWS}"
+        f"{path} has no {ROWS}. If it was trained in Python: only `rewind train` writes one. If by an earlier version "
+        "of `rewind train`: the same command with --resume writes it"
     )
 
 

@@ -68,7 +68,7 @@ class Group:
         )
         self.possible = [possible_q(source.data, run.agent) for source, run in zip(self.sources, runs, strict=True)]
         self.period = agent.period
-        self.block = block or (DYNAMIC_BLOCK if len(dynamic) else BLOCK)
+        self.block = (DYNAMIC_BLOCK if len(dynamic) else BLOCK) if block is None else block
         if block is None and self.reader is not None:
             self.block = min(self.block, self.reader.most_steps(self.period))
         if self.block % self.period:

@@ -72,6 +72,8 @@ class Options:
         for name in ("steps", "batch_size", "log_every"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected at least 1")
+        if self.block is not None and self.block < 1:
+            raise UsageError(f"block is {self.block}; expected at least 1, or None")
         for name in ("evaluate_every", "checkpoint_minutes"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected 0 or more")

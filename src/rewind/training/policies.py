@@ -1,5 +1,6 @@
 """The policies of finished runs, saved as folders that need only NumPy."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,13 @@ import jax
 import numpy as np
 
 from rewind.agents.agent import Agent
+from rewind.data import Trajectories
 from rewind.data.parts import lazy
 from rewind.errors import UsageError
 from rewind.guard import DataSupport, support_of
 from rewind.policy import Policy
 from rewind.progress import say
-from rewind.training.options import Trained
+from rewind.training.options import Options, Trained
 from rewind.version import __version__
 
 # Random observations, and how far the two policies may differ, relative to the range of actions
@@ -40,6 +42,18 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
         except UsageError as error:
             say(f"rewind: run {number}: {error}")
     return folders
+
+
+def save_trained(trained: Sequence[Trained], data: Trajectories, options: Options) -> None:
+    """Save the policies of a training in its folder, if it has one. A full disk does not cost what was trained."""
+    if options.out is None:
+        return
+    about = {"name": data.name, "fingerprint": data.fingerprint, "notes": data.notes}
+    try:
+        save_policies(trained, options.out, {"data": about, "steps": options.steps, "batch_size": options.batch_size})
+    except OSError as error:
+        where = f"{error.filename or options.out}: {error.strerror}"
+        say(f"rewind: {where}; make room, and the same training with resume=True saves its policies", sys.stderr)
 
 
 def to_policy(trained: Trained, provenance: Mapping[str, Any], support: DataSupport | None = None) -> Policy:

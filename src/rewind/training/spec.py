@@ -238,7 +238,7 @@ def bound_targets(runs: Sequence[Run], data: Any) -> list[Run]:
     for run in runs:
         agent, source = run.agent, data_of(run, data)
         if agent.bounds is None:
-            able = ", ".join(name for name, kind in AGENTS.items() if kind.has(LOW, HIGH))
+            able = ", ".join(name for name, kind in AGENTS.importable() if kind.has(LOW, HIGH))
             raise UsageError(f"targets of {type(agent).__name__} cannot be bounded; those of {able} can")
         key = (id(source), run.view, plain(agent.discount))
         if key not in ranges:

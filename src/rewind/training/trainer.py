@@ -24,6 +24,7 @@ from rewind.training.journal import LOOK, Journal
 from rewind.training.log import TensorBoard, WeightsAndBiases
 from rewind.training.options import CannotResume, Options, Stopped, Trained, combined
 from rewind.training.planner import Planned
+from rewind.training.policies import save_trained
 from rewind.training.session import check_options, find_device, group_folder, prepare_folder
 from rewind.training.spec import Run
 from rewind.training.view import loaded
@@ -48,7 +49,9 @@ def train(
     """
     with closing(Trainer(dataset, runs, evaluate, combined(options, settings))) as trainer:
         trainer.train()
-        return trainer.finish()
+        trained = trainer.finish()
+        save_trained(trained, trainer.data, trainer.options)
+        return trained
 
 
 class Trainer:
