@@ -24,6 +24,7 @@ from rewind.report.inspection_plot import histogram, short
 from rewind_lab.cards import cards
 from rewind_lab.cards.cards import card, contents, write_cards
 from rewind_lab.cards.check import check_cards
+from rewind_lab.cards.cloned import cloned_notes
 from rewind_lab.cards.commands import DataCards
 from rewind_lab.cards.likeness import CardFacts, likeness, read_facts
 from rewind_lab.cards.published import published
@@ -70,6 +71,8 @@ def test_cloning_stands_on_the_card_where_ours_or_theirs_is_known_and_by_task_on
     facts = read_facts(small)
     assert "| BC |  |  |  | 52.9 |" in card(find_recipe(HOPPER), facts, small)
     assert "## Behaviour cloning" not in card(find_recipe(POINT), facts, small)
+    assert "copies of a few" in cloned_notes(find_recipe("rewind/door-cloned-v0"))[0]
+    assert "copies of a few" not in card(find_recipe(HOPPER), facts, small)
     score = {"BC": {"score": 4.5, "seeds": 4, "steps": 100_000}}
     cube, figures = find_recipe("rewind/ogbench-cube-single-play-v0"), facts.cards[POINT]
     tasks = {f"rewind/ogbench-cube-single-play-task{task}-v0": score for task in (1, 3)}

@@ -21,7 +21,7 @@ from rewind.rebuilt.recipes import GIVEN, ORACLE, Recipe, find_recipe, is_rebuil
 from rewind.rebuilt.summary import scores, summary
 from rewind.report.inspection import Spread
 from rewind.table import text
-from rewind_lab.cards.cloned import cloned_rows, tasks_of
+from rewind_lab.cards.cloned import cloned_notes, cloned_rows, tasks_of
 from rewind_lab.cards.endings import ending_in_words, ending_section
 from rewind_lab.cards.likeness import FIGURES, CardFacts, likeness, read_facts, rests_on
 from rewind_lab.cards.plot import draw_card
@@ -131,8 +131,8 @@ def _cloned(recipe: Recipe, facts: CardFacts) -> list[str]:
     if not known:
         return []
     whose = "OGBench's, as published" if recipe.policies == (ORACLE,) else "D4RL's"
-    empty = "Empty: not run yet, or nothing is published that we know of."
-    return ["## Behaviour cloning", _table([("score", "rebuilt", "seeds", "updates", whose), *known]), empty]
+    table = _table([("score", "rebuilt", "seeds", "updates", whose), *known])
+    return ["## Behaviour cloning", table, *cloned_notes(recipe)]
 
 
 def _warning(recipe: Recipe, theirs: Published | None) -> str:

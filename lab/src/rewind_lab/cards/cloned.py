@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewind.data.ogbench import family_of
-from rewind.rebuilt.recipes import ORACLE, Recipe
+from rewind.rebuilt.recipes import ORACLE, Recipe, is_rebuilt
 from rewind_lab.cards.likeness import CLONED, CardFacts
 from rewind_lab.cards.published import Published, ogbench_means
 
@@ -17,6 +17,13 @@ def cloned_rows(recipe: Recipe, facts: CardFacts, theirs: Published | None) -> l
         return _of_tasks(recipe.name, facts)
     ours, scores = facts.cloned.get(recipe.name, {}), (theirs and theirs.cloned) or ("", "")
     return [(kind, *_cells(ours.get(kind)), str(score)) for kind, score in zip(CLONED, scores, strict=True)]
+
+
+def cloned_notes(recipe: Recipe) -> list[str]:
+    """What stands below the rows."""
+    copies = "The demonstrations are repeated, so the best tenth of the trajectories are mostly copies of a few."
+    empty = "Empty: not run yet, or nothing is published that we know of."
+    return [copies, empty] if any(map(is_rebuilt, recipe.policies)) else [empty]
 
 
 def _of_tasks(name: str, facts: CardFacts) -> list[Row]:
