@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from rewind.arrays import Array
@@ -55,6 +56,30 @@ Written by `rewind paper beside`, from `{folder}`{devices}. {far}
 """
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A line of the table.
+
+    shown: its cells but the last
+    apart: ours minus original; None where one of them is missing
+    most: what is not far
+    """
+
+    dataset: str
+    shown: Sequence[str]
+    apart: float | None
+    most: float
+
+    @property
+    def far(self) -> bool:
+        return self.apart is not None and abs(self.apart) > self.most
+
+    @property
+    def cells(self) -> list[str]:
+        last = "-" if self.apart is None else f"{self.apart:+.1f}" + (", far" if self.far else "")
+        return [*self.shown, last]
+
+
 def beside(
     results: PaperResults, behaviour: dict[str, float], table: str = "rebuilt", definitions: Path | None = None,
     folder: Path = Path("lab/results/paper"),
@@ -80,19 +105,18 @@ def beside(
     head = HEAD.format(
         title=title, edition=edition, devices=trained, folder=folder.as_posix(), far=_far(lines), why=why
     )
-    return head + "\n".join(lines) + "\n"
+    return head + "".join(f"| {' | '.join(line.cells)} |\n" for line in lines)
 
 
-def _far(lines: list[str]) -> str:
+def _far(lines: Sequence[_Line]) -> str:
     """How many of the lines that can be compared are far apart."""
-    found = [line.rstrip("| ").rpartition(" | ")[2] for line in lines]
-    compared = [apart for apart in found if apart != "-"]
-    return f"Far from the original: {sum('far' in apart for apart in compared)} of {len(compared)} lines."
+    compared = [line for line in lines if line.apart is not None]
+    return f"Far from the original: {sum(line.far for line in compared)} of {len(compared)} lines."
 
 
-def _why(lines: list[str]) -> str:
+def _why(lines: Sequence[_Line]) -> str:
     """What we know of the sets that are far."""
-    far = {short(line.split(" | ")[0].removeprefix("| ")) for line in lines if line.endswith("far |")}
+    far = {short(line.dataset) for line in lines if line.far}
     told = [f"- {', '.join(named)}: {why}" for names, why in WHY.items() if (named := [n for n in names if n in far])]
     return "\n".join(["", "**Why some are far:**", "", *told, "", "Lines whose seeds differ widely say little.", ""])
 
@@ -104,7 +128,7 @@ def _line(
     dataset: str,
     algorithm: str,
     method: Method,
-) -> str:
+) -> _Line:
     theirs = known_entry(dataset)
     assert theirs is not None, f"{dataset} is rebuilt after a set of the catalogue"
     columns = {method_of(column, dataset): column for column in ("weighted", "tr", "baseline")}
@@ -117,8 +141,8 @@ def _line(
     label = method.label if name != "weighted" else f"{LABELS['weighted']}, β {method.beta:g}"
     cells = [dataset, _both(data.mean_score, behaviour.get(dataset)), _both(best, cloned.get(dataset))]
     cells += [ALGORITHMS[algorithm], label, _cell(original), _cell(paper)]
-    cells += [_scores(scores), str(len(scores)), _apart(scores, original, theirs.suite)]
-    return f"| {' | '.join(cells)} |"
+    cells += [_scores(scores), str(len(scores))]
+    return _Line(dataset, cells, _apart(scores, original), FAR.get(theirs.suite, 10.0))
 
 
 def _both(theirs: float | None, ours: float | None) -> str:
@@ -131,11 +155,8 @@ def _cell(number: Printed | float | None) -> str:
     return f"{number:.1f}" if isinstance(number, float) else str(number)
 
 
-def _apart(scores: Array, original: Printed | None, suite: str) -> str:
-    if original is None or not len(scores):
-        return "-"
-    difference = float(scores.mean()) - original.mean
-    return f"{difference:+.1f}" + (", far" if abs(difference) > FAR.get(suite, 10.0) else "")
+def _apart(scores: Array, original: Printed | None) -> float | None:
+    return None if original is None or not len(scores) else float(scores.mean()) - original.mean
 
 
 def _scores(scores: Array) -> str:
