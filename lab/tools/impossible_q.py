@@ -1,4 +1,4 @@
-"""Where a critic diverges: the trajectories on which it promises what no rewards add up to.
+"""Where a critic diverges: the trajectories on which Q exceeds the possible returns.
 
     python lab/tools/impossible_q.py rewind/antmaze-umaze-v0 --algorithm iql --sampler tr --seed 1 --steps 436000
 

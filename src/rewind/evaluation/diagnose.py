@@ -99,7 +99,7 @@ def counted_rows(figures: Mapping[str, Any]) -> str:
 
 
 def _impossible(values: Array, low: float, high: float) -> float:
-    """NaN where everything is possible or there is no critic; a Q here and there that is no number is impossible."""
+    """NaN where everything is possible or there is no critic; a single Q that is not a number is impossible."""
     beyond = excess(values, low, high)
     return float("nan") if np.isnan(beyond).all() else float(((beyond > SLACK) | np.isnan(beyond)).mean())
 

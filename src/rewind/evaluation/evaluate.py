@@ -22,7 +22,7 @@ class Evaluation:
     """What the episodes gave.
 
     environment: its id, or the data set it was asked by
-    returns: (runs, episodes) undiscounted; NaN where the policy gave an action that is no number
+    returns: (runs, episodes) undiscounted; NaN where the policy gave an action that is not a number
     lengths: (runs, episodes) steps
     seeds: (runs, episodes) of the environments; each episode is the first of an environment with that seed
     horizon: steps after which episodes were cut, None where the environment alone decides

@@ -37,7 +37,7 @@ def best(run: FinishedRun) -> float:
 def collapsed(run: FinishedRun) -> bool:
     """Whether a run lost most of what it had learned, or broke before it had learned much."""
     height = best(run)
-    return not run.alive or (height >= GOOD and not run.score >= KEPT * height)  # a score that is no number is lost too
+    return not run.alive or (height >= GOOD and not run.score >= KEPT * height)  # NaN is lost too
 
 
 def stability(results: Results) -> list[Block]:
