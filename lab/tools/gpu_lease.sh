@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Time on a borrowed GPU, spent on the paper's runs. The work goes on in the background while the machine is held, so that
 # short calls follow one another without stopping it:
-#   lab/tools/gpu_lease.sh unpack                   in a call of its own: what travelled with it is unpacked
+#   lab/tools/gpu_lease.sh unpack [STAGES]          in a call of its own: what travelled with it is unpacked; begins to build the data
 #   lab/tools/gpu_lease.sh alone SECONDS COMMAND    before all else: a command of rewind that wants a quiet machine (bench ...)
 #   lab/tools/gpu_lease.sh begin SECONDS STAGES     first: unpacks, builds the data, trains; SECONDS is all that the lease has, from the first call on
 #   lab/tools/gpu_lease.sh wait SECONDS FOLDER      then, again and again: waits, says how it stands, leaves results in FOLDER/home.tar.gz;
@@ -41,8 +41,19 @@ unpack() { # each archive once
   if [ ! -e "$scratch/first" ]; then date +%s > "$scratch/first"; fi
   for archive in wheels-gpu/*.tar.xz; do
     if [ -e "$scratch/unpacked/${archive##*/}" ]; then continue; fi
-    tar xf "$archive" -C "$scratch/site" && touch "$scratch/unpacked/${archive##*/}"
+    rm -rf "$scratch/part" && mkdir "$scratch/part"
+    tar xf "$archive" -C "$scratch/part"
+    mv "$scratch"/part/* "$scratch/site/" # at once: builds that are at work import from there
+    touch "$scratch/unpacked/${archive##*/}"
   done
+}
+
+build_all() { # STAGES: in the background, unless an earlier call has begun
+  local names
+  if [ -e "$scratch/built" ]; then return; fi
+  read -r -a names < "$1"
+  touch "$scratch/have"
+  setsid "$0" build "${names[@]}" > "$scratch/built" 2>&1 < /dev/null &
 }
 
 alone() { # SECONDS COMMAND...
@@ -83,7 +94,7 @@ lanes() { # how many stages may train at a time
 }
 
 begin() { # SECONDS STAGES
-  local ends names
+  local ends
   if [ -e "$scratch/pid" ]; then
     echo "a lease has begun in $scratch already: wait for it, or set REWIND_SCRATCH to another folder" >&2
     return 1
@@ -91,9 +102,7 @@ begin() { # SECONDS STAGES
   unpack
   ends=$(($(cat "$scratch/first") + $1))
   echo $ends > "$scratch/ends"
-  read -r -a names < "$2"
-  touch "$scratch/have"
-  setsid "$0" build "${names[@]}" > "$scratch/built" 2>&1 < /dev/null &
+  build_all "$2"
   setsid "$0" stages "$ends" "$2" "$(lanes)" > "$scratch/log" 2>&1 < /dev/null &
   echo $! > "$scratch/pid"
   setsid python3 "$(dirname "$0")/spare.py" "$scratch" $ends > "$scratch/spared" 2>&1 < /dev/null &
@@ -190,7 +199,10 @@ take() { # FOLDER: 62 MB at most, which is what a call brings home
 }
 
 case ${1:-} in
-  unpack) unpack ;;
+  unpack)
+    unpack
+    if [ $# -gt 1 ]; then build_all "$2"; fi
+    ;;
   alone) alone "${2:?seconds}" "${@:3}" ;;
   begin) begin "${2:?seconds}" "${3:?file of stages}" ;;
   build) build "${@:2}" ;;

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Pack what Rewind needs on a GPU machine that has Python 3.12, NumPy and JAX but no package index:
-#   lab/tools/pack_for_gpu.sh wheels-gpu      # here: learning.tar.xz and simulators.tar.xz, about 30 MB each
+#   lab/tools/pack_for_gpu.sh wheels-gpu      # here: python.tar.xz and compiler.tar.xz, 26 and 38 MB
 #   mkdir site && for archive in wheels-gpu/*.tar.xz; do tar xf $archive -C site; done; export PYTHONPATH=src:lab/src:site      # there
-# Two, because only 64 MiB travel with a call and the working tree has 21 MB: carry one with the first call, one with the second.
+# Two, because only 64 MiB travel with a call and the working tree has 23 MB. Carry python.tar.xz with the first call: with it
+# data can be built while the other travels.
 set -euo pipefail
 folder=$(realpath -m "${1:?the folder to write to, such as wheels-gpu}")
-learning=(numba llvmlite equinox optax jaxtyping wadler_lindig absl-py tqdm tyro docstring_parser typeguard typing_extensions filelock)
-simulators=(mujoco==4.0.0 mujoco-core==4.0.0 gymnasium farama-notifications cloudpickle glfw pyopengl etils
+python=(equinox optax jaxtyping wadler_lindig absl-py tqdm tyro docstring_parser typeguard typing_extensions filelock
+  mujoco==4.0.0 mujoco-core==4.0.0 gymnasium farama-notifications cloudpickle glfw pyopengl etils
   ogbench dm_control dm_env lxml gymnasium-robotics pettingzoo imageio packaging)
+compiler=(numba llvmlite)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -30,5 +32,5 @@ pack() { # NAME PACKAGES...
 }
 
 mkdir -p "$folder"
-pack learning "${learning[@]}"
-pack simulators "${simulators[@]}"
+pack python "${python[@]}"
+pack compiler "${compiler[@]}"

@@ -147,6 +147,18 @@ def test_the_time_of_a_lease_counts_from_the_first_call(lease, stages, tmp_path)
     assert 55 <= int(left) <= 70
 
 
+def test_data_is_built_while_the_rest_travels_and_only_once(lease, stages, tmp_path):
+    lease("unpack", stages("--tables 1 --algorithms last --datasets rewind/b-v0"))
+    have = tmp_path / "scratch" / "have"
+    deadline = time.monotonic() + 60
+    while have.read_text().split() != ["rewind/a-v0", "rewind/b-v0"] and time.monotonic() < deadline:
+        time.sleep(0.1)
+    lease("begin", 570, tmp_path / "stages")
+    lease("wait", 60, tmp_path / "rows")
+    assert have.read_text().split() == ["rewind/a-v0", "rewind/b-v0"]
+    assert (tmp_path / "scratch" / "stage-1" / "rows.jsonl").exists()
+
+
 def test_waiting_ends_before_the_lease_does(lease, stages, tmp_path):
     lease("begin", 600, stages("--tables 1 --algorithms last"))
     begin = time.monotonic()
