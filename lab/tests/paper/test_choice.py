@@ -16,7 +16,7 @@ from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.commands import PaperChoice
 from rewind_lab.paper.report.controls import recommendation
 from rewind_lab.paper.report.glance import sentences
-from rewind_lab.paper.report.recommendation import by_rule, candidates, outcome_of, outcome_text
+from rewind_lab.paper.report.recommendation import by_rule, candidates, outcome_of, outcome_text, so_far
 from rewind_lab.paper.report.recommended import recommended_text
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_rows
@@ -46,7 +46,7 @@ def scored(value, keep=lambda spec: True):
 def test_without_a_choice_its_test_has_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr(halves, "CHOICE", tmp_path / "none.toml")
     assert read_choice() is None
-    assert "Not run yet: no setting is chosen" in outcome_text(outcome_of(scored(lambda spec: 0)))
+    assert "has not run yet: no setting is chosen" in outcome_text(outcome_of(scored(lambda spec: 0)))
 
 
 def test_a_choice_reads_back_as_it_was_written(chosen):
@@ -72,10 +72,16 @@ def test_a_choice_by_hand_that_is_no_toml_is_refused(chosen):
         read_choice()
 
 
-def test_with_some_runs_missing_the_test_has_not_run(chosen):
+def test_with_some_runs_missing_there_is_no_outcome_but_what_complete_sets_say(chosen):
     specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
-    without_one = scored(lambda spec: 0, keep=lambda spec: spec != specs[0])
-    assert outcome_of(without_one) == f"not run yet: 1 of {len(specs):,} runs are missing"
+    without_one = scored(lambda spec: 3, keep=lambda spec: spec != specs[0])
+    assert outcome_of(without_one) == f"is not complete: 1 of {len(specs):,} runs are missing"
+    complete = so_far(without_one)
+    assert complete.keys() == {spec.dataset for spec in specs} - {specs[0].dataset}
+    assert [one.estimate.value for one in complete.values()] == pytest.approx([3] * len(complete), abs=0.01)
+    chosen_way, why, differences, rule = recommendation(without_one)
+    assert chosen_way.startswith("Chosen on") and "not complete" in why and "A setting passes" in rule
+    assert differences.count("+3.0") == len(complete)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +132,7 @@ def test_the_page_says_first_whether_the_setting_passed_and_the_advice_says_so_t
     assert "FAILED" in sentences([], lost)[-1] and "passed" in sentences([], won)[-1]
     few = scored(lambda spec: 0, keep=lambda spec: spec.sampler == "baseline")
     told, reason, _ = recommendation(few)
-    assert "not run yet" in sentences([], few)[-1] and reason.startswith("Not run yet")
+    assert "is not complete" in sentences([], few)[-1] and "is not complete" in reason
     assert told.startswith("Chosen on 2026-12-01: tr, beta 0.75, bounded on sparse rewards")
 
 
@@ -222,14 +228,14 @@ def test_the_library_recommends_what_was_chosen_and_says_so_until_it_was_tested(
     ],
 )
 def test_the_table_says_how_the_test_stands(chosen, value, provisional):
-    before = tomllib.loads(recommended_text(CHOSEN, "not run yet"))
+    before = tomllib.loads(recommended_text(CHOSEN, "is not complete"))
     after = tomllib.loads(recommended_text(CHOSEN, outcome_of(scored(value))))
-    assert "has not run yet" in before["provisional"] and after["provisional"].startswith(provisional)
+    assert "is not complete" in before["provisional"] and after["provisional"].startswith(provisional)
     assert bool(after["provisional"]) == bool(provisional)
     assert before["sparse"]["evidence"]["sampler"] == 'chosen on 2026-12-01 from 7 runs: it "won"'
     assert "points over uniform sampling on 13 sparse data sets" in after["sparse"]["evidence"]["sampler"]
     assert before["dense"]["priority"] == "uniform"
-    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sparse=KindSetting("avg_reward")), "not run yet"))
+    by_quality = tomllib.loads(recommended_text(replace(CHOSEN, sparse=KindSetting("avg_reward")), "is not complete"))
     assert by_quality["sparse"]["priority"] == "avg_reward"
 
 

@@ -52,9 +52,8 @@ SCORES, COSTS = "claims about scores", "claims about cost"
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 IN_STEP = "With all sweeps in step"
 LITERALLY = (
-    "Sweeps over trajectories of one length have staggered starts here. Read literally, the paper starts all at the "
-    "last step, so that a batch is a single time step; its own results on such data, near uniform sampling's, do not "
-    "look like it."
+    "Read literally, the paper starts all sweeps over trajectories of one length at the last step, though its own "
+    "scores on such data do not look like it; here they have staggered starts."
 )
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 

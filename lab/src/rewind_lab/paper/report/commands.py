@@ -18,9 +18,10 @@ from rewind_lab.paper.report.beside import behaviour_scores, beside, cloned_scor
 from rewind_lab.paper.report.beside_ogbench import beside_ogbench
 from rewind_lab.paper.report.by_kind import figure_gains
 from rewind_lab.paper.report.by_kind_plot import by_kind_figure
+from rewind_lab.paper.report.comparisons import told
 from rewind_lab.paper.report.cost import read_costs
 from rewind_lab.paper.report.glance import glance_figure, glance_panels
-from rewind_lab.paper.report.recommendation import KINDS, by_rule, candidates, outcome_of, outcome_text
+from rewind_lab.paper.report.recommendation import KINDS, by_rule, candidates, outcome_of, outcome_text, so_far
 from rewind_lab.paper.report.recommended import write_recommended
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
@@ -153,14 +154,16 @@ class PaperChoice:
         setting = read_choice()
         if setting is None:
             chosen, because = by_rule(results)
-            told = "; ".join(f"{way} on {kind} rewards" for kind, way in chosen.items())
-            print(f"{candidates(results)}\n\nNo setting is chosen yet. The rule would choose {told}, {because}.")
+            ways = "; ".join(f"{way} on {kind} rewards" for kind, way in chosen.items())
+            print(f"{candidates(results)}\n\nNo setting is chosen yet. The rule would choose {ways}, {because}.")
         else:
             print(f"Chosen on {setting.date} from {setting.runs:,} runs: {setting}, {setting.because}.")
         outcome = outcome_of(results)
         if setting is not None and write_recommended(setting, outcome):
             print(f"wrote {recommended.RECOMMENDED}, which `rewind train --recommended` and `auto` read; commit it too")
-        print(f"The test of the recommendation: {outcome_text(outcome)}")
+        print(outcome_text(outcome))
+        for name, one in so_far(results).items() if isinstance(outcome, str) else ():
+            print(f"{name}: {told(one.estimate, '+.1f')}")
 
     def _write(self, results: PaperResults) -> None:
         if read_choice() is not None:

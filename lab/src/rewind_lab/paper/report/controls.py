@@ -7,19 +7,22 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, short
-from rewind_lab.paper.choice import read_choice
+from rewind_lab.paper.choice import Setting, read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.beyond import compared_table
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
 from rewind_lab.paper.report.recommendation import (
     AGENT,
+    KINDS,
     outcome_of,
     outcome_rows,
     outcome_text,
+    so_far,
     taken_apart,
     verdict_text,
 )
+from rewind_lab.paper.report.recommended import reason
 from rewind_lab.paper.report.results import PaperResults, source
 
 PARTS = {
@@ -157,14 +160,28 @@ def recommendation(results: PaperResults) -> list[Block]:
     """What the test of the chosen setting says, or why it has not run; then its numbers."""
     outcome, setting = outcome_of(results), read_choice()
     if isinstance(outcome, str):
-        chosen = (
-            [] if setting is None else [f"Chosen on {setting.date}: {setting}, {setting.because}.", *_parts(results)]
-        )
-        return [*chosen, *outcome_text(outcome).split("\n")]
+        chosen = [] if setting is None else [_chosen(setting), *_parts(results)]
+        why, rule = outcome_text(outcome).split("\n")
+        return [*chosen, why, *_so_far(results), rule]
     rows = outcome_rows(outcome)
     lines = [Line(short(name), [Cell(points(one.estimate))], total=pooled) for name, one, pooled in rows]
     table = Table("The recommended setting over uniform sampling, in points", ["Data set", "Difference"], lines)
     return [verdict_text(outcome), *_parts(results), table]
+
+
+def _chosen(setting: Setting) -> str:
+    sparse, dense = (reason(setting, kind) for kind in KINDS)
+    why = sparse if sparse == dense else f"{sparse}; {dense}"
+    return f"Chosen on {setting.date}: {setting}. {why[0].upper()}{why[1:]}."
+
+
+def _so_far(results: PaperResults) -> list[Block]:
+    sets = "; ".join(f"{short(name)}: {points(one.estimate)}" for name, one in so_far(results).items())
+    return (
+        [f"On the sets whose runs are all there, the setting minus uniform sampling, in points: {sets}."]
+        if sets
+        else []
+    )
 
 
 def _parts(results: PaperResults) -> list[Block]:

@@ -47,27 +47,44 @@ class KindResult:
 
 
 def outcome_of(results: PaperResults) -> list[KindResult] | str:
-    """The test's outcome, or why there is none yet."""
-    specs = load_definitions(EVIDENCE).wanted(RunChoice(["recommendation"]))["recommendation"]
-    setting = read_choice()
+    """The test's outcome, or why there is none yet: what is to be said of the test."""
+    specs, setting = _wanted(), read_choice()
     if setting is None:
-        return "not run yet: no setting is chosen (`rewind paper choice`)"
+        return "has not run yet: no setting is chosen (`rewind paper choice`)"
     missing = [spec for spec in specs if spec.run not in results.every]
     if missing:
-        return f"not run yet: {len(missing):,} of {len(specs):,} runs are missing"
+        return f"is not complete: {len(missing):,} of {len(specs):,} runs are missing"
+    uniform, chosen = _both_sides(results, specs)
+    return [
+        KindResult(kind, _difference(results, chosen, uniform, names), _by_set(results, chosen, uniform, names))
+        for kind, names in _by_kind(name for name in uniform if name in chosen).items()
+        if not setting.way(kind).uniform  # what cannot differ is not tested
+    ]
+
+
+def so_far(results: PaperResults) -> dict[str, Measured]:
+    """Differences on the sets whose runs are all there, while those of others are missing."""
+    specs = _wanted()
+    open_sets = {spec.dataset for spec in specs if spec.run not in results.every}
+    uniform, chosen = _both_sides(results, [spec for spec in specs if spec.dataset not in open_sets])
+    return _by_set(results, chosen, uniform, [name for name in uniform if name in chosen])
+
+
+def _wanted() -> Sequence[RunSpec]:
+    return load_definitions(EVIDENCE).wanted(RunChoice(["recommendation"]))["recommendation"]
+
+
+def _both_sides(results: PaperResults, specs: Iterable[RunSpec]) -> tuple[Sets, Sets]:
+    """Scores of uniform sampling and of the chosen setting."""
     uniform: Sets = {}
     chosen: Sets = {}
     for spec in specs:
         (uniform if _plain(spec) else chosen).setdefault(spec.dataset, []).append(results.every[spec.run].score)
-    return [
-        KindResult(
-            kind,
-            _difference(results, chosen, uniform, names),
-            {name: _difference(results, chosen, uniform, [name]) for name in names},
-        )
-        for kind, names in _by_kind(name for name in uniform if name in chosen).items()
-        if not setting.way(kind).uniform  # what cannot differ is not tested
-    ]
+    return uniform, chosen
+
+
+def _by_set(results: PaperResults, ones: Sets, others: Sets, names: Iterable[str]) -> dict[str, Measured]:
+    return {name: _difference(results, ones, others, [name]) for name in names}
 
 
 def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
@@ -107,7 +124,7 @@ def verdict_text(outcome: Sequence[KindResult]) -> str:
 
 def outcome_text(outcome: list[KindResult] | str) -> str:
     if isinstance(outcome, str):
-        return f"{outcome[0].upper()}{outcome[1:]}.\n{RULE}"
+        return f"Its test on data sets that it was not chosen on {outcome}.\n{RULE}"
     rows = [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one, _ in outcome_rows(outcome)]
     return f"{table(rows)}\n\n{verdict_text(outcome)}"
 
@@ -137,11 +154,7 @@ def _compared(results: PaperResults) -> dict[str, dict[str, KindResult]]:
     for way, found in cells.items():
         both = [name for name, own in found.items() if min(len(own), len(uniform.get(name, []))) > 1]
         compared[way] = {
-            kind: KindResult(
-                kind,
-                _difference(results, found, uniform, names),
-                {name: _difference(results, found, uniform, [name]) for name in names},
-            )
+            kind: KindResult(kind, _difference(results, found, uniform, names), _by_set(results, found, uniform, names))
             for kind, names in _by_kind(both).items()
             if names
         }

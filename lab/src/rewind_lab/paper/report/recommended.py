@@ -52,7 +52,7 @@ def recommended_text(setting: Setting, outcome: Outcome) -> str:
 
 def _provisional(outcome: Outcome) -> str:
     if isinstance(outcome, str):
-        return "its test on data sets that it was not chosen on has not run yet"
+        return "its test on data sets that it was not chosen on is not complete"
     failed = " and on ".join(kind.kind for kind in outcome if not kind.passes)
     return f"it failed its test on {failed} data sets that it was not chosen on" if failed else ""
 
