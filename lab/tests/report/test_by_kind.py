@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rewind.report.document import Table
 from rewind.report.methods import Method
 from rewind.report.runs import runs_of
 from rewind.statistics import Term, combined
@@ -113,30 +114,34 @@ def told_of(effect, **options):
     return evidence(results, judge(results, None))
 
 
-def test_the_sentences_say_how_much_has_run_and_where_a_method_scores_more(results):
-    caption, _, above, *_, claims, advice = evidence(results, judge(results, None))
+def test_the_words_say_how_much_has_run_and_the_table_where_a_method_scores_more(results):
+    caption, head, table, claims, advice = evidence(results, judge(results, None))
     assert " planned runs, on " in caption
-    assert above.startswith("- Clearly above: TR by `avg_reward` (TD3+BC, AntMaze: +23")  # the largest first
-    assert " hold" in claims and advice.startswith("**What to do:**")
+    assert head.startswith("**Plain TR gains on AntMaze (TD3+BC)")
+    assert table.lines[0].head == "TR by `avg_reward`"  # the largest first
+    assert table.lines[0].cells[0].text == "AntMaze (TD3+BC)"
+    assert table.lines[0].cells[1].text.startswith("+23")
+    assert " hold" in claims and advice.startswith("**What to use:**")
 
 
 def test_the_first_words_follow_from_the_numbers():
     """No runs of both, no difference, only losses, and both."""
-    assert told_of(null, tables=("uniform",))[1].startswith("**Not measured yet:**")
+    assert told_of(null, tables=("uniform",))[1].startswith("**Not measured yet:")
     mazes = {"tables": ("a_mazes",), "algorithms": ["td3_bc"]}
-    level = told_of(null, **mazes)[1]
-    assert level.startswith("**No clear difference to uniform sampling so far:** TR")
-    worse = told_of(lambda spec: 0.0 if spec.sampler == "baseline" else -20.0, **mazes)
-    assert worse[1].startswith("**No gain is clear so far.**") and worse[2].startswith("- Clearly below: TR")
+    _, head, note, *_ = told_of(null, **mazes)
+    assert head == "**Plain TR does not clearly differ from uniform sampling on any kind of data.**"
+    assert re.match(r"Not clear, after Holm's correction: (\d+) of \1 comparisons\. Plain TR comes nearest on", note)
+    _, head, table, *_ = told_of(lambda spec: 0.0 if spec.sampler == "baseline" else -20.0, **mazes)
+    assert head == "**Plain TR loses on AntMaze (TD3+BC). Some variants lose on AntMaze (TD3+BC).**"
+    assert len(table.lines) == 2 and re.fullmatch(r"\d+ more, smaller\.", table.note)  # all of them are clear
     mixed = {"tr": -20.0, "uqm_reward": 20.0}
-    _, head, above, below, *_, advice = told_of(lambda spec: mixed.get(spec.sampler, 0.0), **mazes)
-    assert head.startswith("**It depends on the method and the data.")
-    assert above.startswith("- Clearly above: TR by `uqm_reward`") and below.startswith("- Clearly below: TR")
+    _, head, table, *_, advice = told_of(lambda spec: mixed.get(spec.sampler, 0.0), **mazes)
+    assert "Some variants gain on AntMaze (TD3+BC), others lose on AntMaze (TD3+BC)." in head
+    assert table.lines[0].head == "TR by `uqm_reward`" and table.lines[-1].head.startswith("TR")
     assert "`rewind train --samplers baseline tr " in advice
-    lines = told_of(lambda spec: 20.0 * (spec.sampler == "uqm_reward"), **mazes)
-    rest = next(line for line in lines if "Not" in line)
-    assert re.fullmatch(r"- Not clear: the other (\d+) of (\d+) comparisons", rest)
-    assert "Plain TR differs clearly nowhere (nearest to it: " in lines[1] and "Plain TR" not in head
+    _, head, table, *_ = told_of(lambda spec: 20.0 * (spec.sampler == "uqm_reward"), **mazes)
+    assert "does not clearly differ" in head and "Some variants gain on AntMaze" in head
+    assert "Plain TR comes nearest on AntMaze (TD3+BC): " in table.note
 
 
 @pytest.mark.parametrize(
@@ -144,8 +149,8 @@ def test_the_first_words_follow_from_the_numbers():
     [
         ("tr", "baseline", " Provisional: no test yet.", "compare on your own data: `rewind train --samplers baseline "
          "tr --betas 1 0.75` (`baseline`: uniform sampling). `--recommended` sets TR with a weighted target (beta "
-         "0.75) and bounded targets on sparse rewards, uniform sampling with bounded targets on dense ones: "
-         "provisional."),
+         "0.75) and bounded targets on sparse rewards, uniform sampling with bounded targets on dense ones. "
+         "Provisional: no test yet."),
         ("tr", "baseline", "", "It sets TR with a weighted target (beta 0.75) and bounded targets on sparse rewards, "
          "uniform sampling with bounded targets on dense ones, and has passed its test"),
         ("avg_reward", "avg_reward", "", "`rewind train --recommended`. It sets TR by avg_reward with a weighted "
@@ -183,7 +188,7 @@ def test_the_figure_is_drawn_with_and_without_runs(results, tmp_path):
 def test_the_first_pages_show_the_figure_and_what_the_command_wrote(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     inside = text.partition("<!-- report: evidence -->")[2].partition("<!-- end of report -->")[0]
-    assert "images/evidence.png" in text and "planned runs" in inside and "What to do:" in inside
+    assert "images/evidence.png" in text and "planned runs" in inside and "What to use:" in inside
 
 
 # One difference, one interval
@@ -217,5 +222,6 @@ def test_gains_with_layer_norm_are_over_uniform_sampling_with_it():
         gains_with_norm(PaperResults(runs_of([row for row in made if row["settings"] == "{}"]), "rewind"), METHODS)
         == []
     )
-    told = "\n".join(map(str, evidence(found, [])))
-    assert "`avg_reward`, layer norm in both (TD3+BC, AntMaze: +9.0" in told and "--layer-norm" in told
+    table = next(block for block in evidence(found, []) if isinstance(block, Table))
+    cells = {line.head: [cell.text for cell in line.cells] for line in table.lines}
+    assert cells["TR by `avg_reward`, layer norm in both"][1].startswith("+9.0")

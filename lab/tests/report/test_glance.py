@@ -137,14 +137,17 @@ def test_controls_are_told_with_what_they_are_compared_with():
     assert order.columns[1:] == ["Baseline", "TR", "TR, order forward", "TR, order shuffled"]
     assert {"Baseline, β 0.75, window 16", "Baseline, β 0.0, window 5", "TR, β 0.75"} <= set(targets.columns)
     assert {"Baseline", "Baseline, precision highest"} <= set(precisions.columns)
-    told = explained(found)
-    assert told[0].startswith("Orders minus backward sweeps, one-step targets, in points. uniform sampling +0.0")
-    assert "shuffled +10.0\xa0[+10.0,\xa0+10.0] (antmaze-medium-play, antmaze-large-diverse)." in told[0]
+    changes, *told = explained(found)
+    cells = {line.head: [cell.text for cell in line.cells] for line in changes.lines}
+    where = "antmaze-medium-play, antmaze-large-diverse"
+    assert next(iter(cells)) == "uniform sampling instead of backward sweeps"
+    assert cells["shuffled sweeps instead of backward sweeps"] == [where, "+10.0\xa0[+10.0,\xa0+10.0]"]
+    assert cells["uniform sampling instead of backward sweeps"][1].startswith("+0.0")
+    assert "reuse epoch instead of reuse on_finish" in cells
     assert not any("order shuffled" in block for block in told)  # not twice
-    assert "(reuse epoch minus reuse on_finish, in points)" in told[1]
     play = [row for row in made if "medium-play" in row["dataset"]]
     alone = explained(PaperResults(runs_of(play), "rewind"))
-    assert "(antmaze-medium-play). Baseline, alpha 2.5: 30.0 ± 0.0 (8); Baseline, alpha 10.0: 30" in alone[2]  # all
+    assert "(antmaze-medium-play). Baseline, alpha 2.5: 30.0 ± 0.0 (8); Baseline, alpha 10.0: 30" in alone[1]  # all
     cube = rows(effect, noise=0.0, definitions=EVIDENCE, tables=("e_alpha",), datasets=["ogbench"])
     alpha = controls(PaperResults(runs_of(made + cube), "rewind"))[2]
     heads = [line.head for line in alpha.lines]
@@ -157,11 +160,14 @@ def test_controls_are_told_with_what_they_are_compared_with():
 def test_trajectories_of_one_length_are_told_apart():
     made = rows(in_step_loses, ("d_mujoco", "e_stagger"), noise=0.0, definitions=EVIDENCE)
     made = [row for row in made if row["suite"] == "mujoco"]
-    told = explained(PaperResults(runs_of(made), "rewind"))[0]
-    assert "Lengths differ, 4 sets: +6.0" in told
-    assert "one length and sweeps in step, 1 set (halfcheetah-medium-expert): −50.0" in told
-    mixed = [row for row in made if "halfcheetah" not in row["dataset"]]
-    assert not any("one length (TR minus" in block for block in explained(PaperResults(runs_of(mixed), "rewind")))
+    change = "TR instead of uniform sampling"
+    mixed, alike, *_ = explained(PaperResults(runs_of(made), "rewind"))[0].lines
+    assert mixed.head == f"{change}, lengths differ" and mixed.cells[0].text == "4 sets"
+    assert mixed.cells[1].text.startswith("+6.0")
+    assert alike.head == f"{change}, one length and sweeps in step"
+    assert alike.cells[0].text == "halfcheetah-medium-expert" and alike.cells[1].text.startswith("−50.0")
+    without = [row for row in made if "halfcheetah" not in row["dataset"]]
+    assert not any(change in str(block) for block in explained(PaperResults(runs_of(without), "rewind")))
 
 
 def test_a_control_keeps_a_set_whose_usual_methods_are_all_at_the_ceiling():
@@ -173,8 +179,9 @@ def test_a_control_keeps_a_set_whose_usual_methods_are_all_at_the_ceiling():
 
     tables = ("f_adroit", "candidates_one_length", "e_stagger")
     made = rows(solved, tables, noise=0.01, definitions=EVIDENCE, algorithms=["td3_bc"])
-    told = " ".join(explained(PaperResults(runs_of(made), "rewind")))
-    assert "TR, β 1.0, mean of 3 sets: +78.0" in told
+    changes, *_ = explained(PaperResults(runs_of(made), "rewind"))
+    gains = {line.cells[0].text: line.cells[1].text for line in changes.lines}
+    assert gains["TR, β 1.0, mean of 3 sets"].startswith("+78.0")
 
 
 def test_a_set_that_the_paper_has_not_stands_in_every_panel_as_soon_as_one_has_runs():

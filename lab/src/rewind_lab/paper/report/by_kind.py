@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from rewind.data.ogbench import suite_of
 from rewind.memory.choice import caution, recommended
-from rewind.report.document import Block
+from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, Method
 from rewind.report.runs import Protocol, standard_protocol
 from rewind.statistics import LEVEL, Estimate, holm
@@ -24,7 +24,7 @@ METHODS = {"TR": Method("tr", 1.0), "TR, β 0.75": Method("tr", 0.75)}  # of the
 RANKED = {f"TR by `{name}`": Method(name, 1.0) for name in PRIORITIES}
 WITH_NORM = ", layer norm in both"
 SHOWN = f"TR by avg_reward{WITH_NORM}"  # of the figure
-MOST_NAMED = 2  # differences in a sentence; the others are counted
+MOST_NAMED = 2  # clear gains in the README, and clear losses
 
 
 @dataclass(frozen=True)
@@ -124,37 +124,77 @@ def as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> M
 
 def evidence(results: PaperResults, findings: Sequence[Finding]) -> list[Block]:
     """A caption of the figure, what was measured, how the claims stand, and what to do."""
-    known = _known(results)
-    return [f"*{_caption(results)}*", *_measured(known, _clear(known)), _claims(findings), _advice()]
+    head, *rest = clear_blocks(results, MOST_NAMED)
+    return [f"*{_caption(results)}*", f"**{head}**", *rest, _claims(findings), _advice()]
 
 
-def clear_words(results: PaperResults) -> list[Block]:
-    """Whether plain TR differs from uniform sampling, then where a method clearly does, a sentence each."""
-    known = _known(results)
+def clear_blocks(results: PaperResults, most: int | None = None) -> list[Block]:
+    """Whether plain TR differs from uniform sampling, and a table of the methods that clearly do.
+
+    most: gains in the table, and as many losses
+    """
+    known = [
+        gain
+        for gains in (gains_by_kind, gains_with_norm)
+        for gain in gains(results, METHODS | RANKED)
+        if gain.difference is not None
+    ]
+    if not known:
+        return ["Not measured yet: no data set has enough runs of TR and of uniform sampling."]
     clear = _clear(known)
-    told = [f"{words} uniform sampling: {_named(gains)}." for words, gains in _above_and_below(clear).items() if gains]
-    return [*_nowhere(known, clear), *told]
+    head = f"Plain TR {_plain_words([gain for gain in clear if gain.method == 'TR'])}."
+    variants = [gain for gain in clear if gain.method != "TR"]
+    return [" ".join([head, f"{_directions(variants)}."] if variants else [head]), *_table(known, clear, most)]
 
 
-def _nowhere(known: Sequence[Gain], clear: Sequence[Gain]) -> list[str]:
-    """Where plain TR differs clearly from uniform sampling nowhere, that, and where it comes nearest to it."""
-    plain = [gain for gain in known if gain.method == "TR"]
-    if not plain or any(gain in clear for gain in plain):
-        return []
-    least = min(plain, key=lambda gain: gain.p)
-    where = f"{ALGORITHMS[least.agent]}, {ALL_SUITES[least.kind]}: {points(least.difference)}"
-    return [f"Plain TR differs clearly nowhere (nearest to it: {where})."]
+def _clear(gains: Sequence[Gain]) -> list[Gain]:
+    """Those that chance alone seldom makes: their p values are corrected for their number."""
+    return [gain for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True) if p <= 1 - LEVEL]
 
 
-def _known(results: PaperResults) -> list[Gain]:
-    methods = METHODS | RANKED
-    every = [*gains_by_kind(results, methods), *gains_with_norm(results, methods)]
-    return [gain for gain in every if gain.difference is not None]
+def _plain_words(clear: Sequence[Gain]) -> str:
+    if not clear:
+        return "does not clearly differ from uniform sampling on any kind of data"
+    return " and ".join(f"{word} on {_places(gains)}" for word, gains in _sides(clear, "gains", "loses"))
 
 
-def _above_and_below(clear: Sequence[Gain]) -> dict[str, list[Gain]]:
-    more, less = ([gain for gain in clear if _value(gain) * sign > 0] for sign in (1, -1))
-    return {"Clearly above": more, "Clearly below": less}
+def _directions(variants: Sequence[Gain]) -> str:
+    told = [f"{word} on {_places(gains)}" for word, gains in _sides(variants, "gain", "lose")]
+    return f"Some variants {', others '.join(told)}"
+
+
+def _sides(gains: Sequence[Gain], more: str, less: str) -> list[tuple[str, list[Gain]]]:
+    """Those that score more and those that score less, as far as there are any, each with its word."""
+    above, below = ([gain for gain in gains if _value(gain) * sign > 0] for sign in (1, -1))
+    return [(word, side) for word, side in ((more, above), (less, below)) if side]
+
+
+def _places(gains: Sequence[Gain]) -> str:
+    return " and ".join(dict.fromkeys(map(_where, gains)))
+
+
+def _table(known: Sequence[Gain], clear: Sequence[Gain], most: int | None) -> list[Block]:
+    """The clear differences, the largest gain first; below, how many are not, and where plain TR comes nearest."""
+    ordered = sorted(clear, key=lambda gain: -abs(_value(gain)))
+    shown = [gain for _, side in _sides(ordered, "", "") for gain in side[:most]]
+    lines = [
+        Line(gain.method, [Cell(_where(gain)), Cell(points(gain.difference)), Cell(gain.counted)])
+        for gain in sorted(shown, key=_value, reverse=True)
+    ]
+    told = [f"{len(clear) - len(shown)} more, smaller."] if len(shown) < len(clear) else []
+    unclear = [gain for gain in known if gain not in clear]
+    if unclear:
+        told.append(f"Not clear, after Holm's correction: {len(unclear)} of {len(known)} comparisons.")
+    if plain := [gain for gain in unclear if gain.method == "TR"]:
+        nearest = min(plain, key=lambda gain: gain.p)
+        told.append(f"Plain TR comes nearest on {_where(nearest)}: {points(nearest.difference)}.")
+    note = " ".join(told)
+    columns = ("Method", "Data (agent)", "Points", "Data sets: range")
+    return [Table("Clear differences from uniform sampling", columns, lines, note)] if clear else [note]
+
+
+def _where(gain: Gain) -> str:
+    return f"{ALL_SUITES[gain.kind]} ({ALGORITHMS[gain.agent]})"
 
 
 def _caption(results: PaperResults) -> str:
@@ -164,58 +204,17 @@ def _caption(results: PaperResults) -> str:
     return f"{share}, on {sets} rebuilt data sets, with 95% intervals over seeds."
 
 
-def _clear(gains: Sequence[Gain]) -> list[Gain]:
-    """Those that chance alone seldom makes: their p values are corrected for their number."""
-    return [gain for gain, p in zip(gains, holm([gain.p for gain in gains]), strict=True) if p <= 1 - LEVEL]
-
-
-def _measured(known: Sequence[Gain], clear: Sequence[Gain]) -> list[Block]:
-    """Where a method scores clearly more or less than uniform sampling."""
-    if not known:
-        return ["**Not measured yet:** no data set has enough runs of TR and of uniform sampling."]
-    if not clear:
-        return [f"**No clear difference to uniform sampling so far:** {_named(known)}."]
-    lines = _above_and_below(clear)
-    more, less = lines.values()
-    both = "It depends on the method and the data."
-    head = both if more and less else "It helps on some data." if more else "No gain is clear so far."
-    unclear = [gain for gain in known if gain not in clear]
-    told = [f"- {words}: {_named(gains)}" for words, gains in lines.items() if gains]
-    if unclear:
-        told.append(f"- Not clear: the other {len(unclear)} of {len(known)} comparisons")
-    head = " ".join([head, *_nowhere(known, clear)])
-    return [f"**{head}** Against uniform sampling:", *told]
-
-
 def _value(gain: Gain) -> float:
     assert gain.difference is not None
     return float(gain.difference.value)
 
 
-def _in_order(gains: Sequence[Gain]) -> list[Gain]:
-    """The largest differences first."""
-    return sorted(gains, key=lambda gain: -abs(_value(gain)))
-
-
-def _named(gains: Sequence[Gain]) -> str:
-    words = [
-        f"{gain.method} ({ALGORITHMS[gain.agent]}, {ALL_SUITES[gain.kind]}: {points(gain.difference)}, {gain.counted})"
-        for gain in _in_order(gains)[:MOST_NAMED]
-    ]
-    rest = len(gains) - MOST_NAMED
-    return "; ".join([*words, f"and {rest} more"] if rest > 0 else words)
-
-
 def _claims(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.state for finding in findings if finding.contrast is not None)
-    words = {"holds": "holds|hold", "fails": "does not hold|do not hold", "undecided": "is undecided|are undecided",
-             "open": "lacks data|lack data", "unplanned": "is not tested|are not tested"}  # fmt: skip
-    total = counts.total()
-    told = ", ".join(
-        f"{'all' if counts[verdict] == total else counts[verdict]} {word.split('|')[counts[verdict] > 1]}"
-        for verdict, word in words.items() if counts[verdict]
-    )  # fmt: skip
-    return f"Of the paper's {total} claims about scores, by agent, {told}."
+    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack data",
+             "unplanned": "are not tested"}  # fmt: skip
+    told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
+    return f"Of the paper's {counts.total()} claims about scores (by agent), {told}."
 
 
 def _advice() -> str:
@@ -226,12 +225,12 @@ def _advice() -> str:
         samplers = " ".join(dict.fromkeys(["baseline", "tr", str(row["sampler"])]))
         norm = " --layer-norm" if row["layer_norm"] is True else ""
         return (
-            f"**What to do:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75{norm}` "
-            f"(`baseline`: uniform sampling). `--recommended` sets {setting}: provisional."
+            f"**What to use:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75{norm}` "
+            f"(`baseline`: uniform sampling). `--recommended` sets {setting}.{caution()}"
         )
     return (
-        f"**What to do:** start with `rewind train --recommended`. It sets {setting}, and has passed its test on data "
-        "sets that it was not chosen on."
+        f"**What to use:** start with `rewind train --recommended`. It sets {setting}, and has passed its test on "
+        "other data sets."
     )
 
 

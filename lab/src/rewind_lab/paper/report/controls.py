@@ -1,14 +1,15 @@
 """What explains the disagreements: the controls of the evidence, as far as they were run."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, short
+from rewind.statistics import Measured
 from rewind_lab.paper.choice import Setting, read_choice
-from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
+from rewind_lab.paper.definitions import EVIDENCE, RunChoice, TableDefinition, in_order, load_definitions
 from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.beyond import compared_table
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
@@ -31,6 +32,8 @@ PARTS = {
     "recommendation": "the recommendation: candidates and test",
 }  # fmt: skip
 
+UNIFORM = "uniform sampling"
+MOST_NAMED = 3  # data sets; more are counted
 MEAN = "Mean of "  # as `compared_table` heads a mean over data sets
 
 
@@ -51,50 +54,80 @@ def progress(results: PaperResults) -> tuple[Table, int, int]:
 
 def controls(results: PaperResults) -> list[Block]:
     """A table for each control with something to compare; a sentence for those without."""
+    tables = _control_tables(results)
+    return [*(table for _, table in tables if table is not None), *_missing(tables)]
+
+
+ControlTables = list[tuple[TableDefinition, Table | None]]
+
+
+def _control_tables(results: PaperResults) -> ControlTables:
     definitions = load_definitions(EVIDENCE)
     tables_of_e = [table for table in definitions.tables.values() if table.part == "e"]
     included = {name for table in tables_of_e for name in table.includes}
     asked = [table for table in tables_of_e if table.name not in included]
-    found = {table.title: compared_table(definitions, table, results) for table in asked}
-    tables: list[Block] = [table for table in found.values() if table is not None]
-    missing = [_lower(title) for title, table in found.items() if table is None]
-    return [*tables, f"Too few runs to compare yet: {'; '.join(missing)}."] if missing else tables
+    return [(table, compared_table(definitions, table, results)) for table in asked]
+
+
+def _missing(tables: ControlTables) -> list[Block]:
+    missing = [_lower(definition.title) for definition, table in tables if table is None]
+    return [f"Too few runs to compare yet: {'; '.join(missing)}."] if missing else []
 
 
 def explained(results: PaperResults) -> list[Block]:
-    """The same in few words: of each control the means, or the differences; first what lengths and order explain."""
+    """The same in few words: what each change does, in points; mean scores where more than two things are compared."""
+    tables = _control_tables(results)
     orders = _orders(results)
-    told = load_definitions(EVIDENCE).tables["e_order"].title if orders else ""  # by its differences
-    return [
-        *_lengths(results),
-        *orders,
-        *(
-            " ".join(filter(None, [_in_words(block), block.note])) if isinstance(block, Table) else block
-            for block in controls(results)
-            if not (isinstance(block, Table) and block.caption == told)
-        ),
-    ]
+    lines = [*_lengths(results), *orders]
+    words: list[Block] = []
+    left_out: list[str] = []
+    for definition, table in tables:
+        if table is None or (definition.name == "e_order" and orders):
+            continue
+        left_out += [table.note] if table.note else []
+        if table.columns[-1] == "Difference":
+            lines += _changes(table, {agent for part in definition.parts for agent in part.algorithms})
+        else:
+            words.append(_in_words(table))
+    columns = ("Change", "Of what", "Points")
+    changes = [Table("What one change does", columns, lines, " ".join(dict.fromkeys(left_out)))] if lines else []
+    return [*changes, *words, *_missing(tables)]
 
 
-def _lengths(results: PaperResults) -> list[Block]:
+def _changes(table: Table, agents: Collection[str]) -> list[Line]:
+    """Means over data sets, or the data sets where there is no mean."""
+    one, other = table.columns[1:3]
+    named = "".join(f", {ALGORITHMS[agent]}" for agent in agents if agent != AGENT)
+    lines = [line for line in table.lines if line.total] or table.lines
+    return [Line(f"{other} instead of {one}{named}", [Cell(line.head), line.cells[-1]]) for line in lines]
+
+
+def _lengths(results: PaperResults) -> list[Line]:
     """What plain TR gains where trajectories differ in length, and where they do not and sweeps are in step."""
     in_step = results.literally()
     mixed = {name: pair for name, pair in _tr_pairs(results).items() if name not in ONE_LENGTH}
     alike = {name: pair for name, pair in _tr_pairs(in_step).items() if name in ONE_LENGTH}
     if not alike or not mixed:
         return []
-    one, many = (
-        f"{len(some)} {'set' if len(some) == 1 else 'sets'}{named}: {points(of.difference(AGENT, some).estimate)}"
-        for of, some, named in ((in_step, alike, f" ({', '.join(map(short, alike))})"), (results, mixed, ""))
-    )
+    change = "TR instead of uniform sampling"
     return [
-        f"Trajectories of one length (TR minus uniform sampling, {ALGORITHMS[AGENT]}, in points). Lengths differ, "
-        f"{many}; one length and sweeps in step, {one}. In step, a batch is a single time step; `stagger=True` spreads "
-        "the sweeps."
+        Line(f"{change}, lengths differ", [_sets(mixed), _points(results, mixed)]),
+        Line(f"{change}, one length and sweeps in step", [_sets(alike), _points(in_step, alike)]),
     ]
 
 
-def _tr_pairs(results: PaperResults) -> dict[str, tuple[Array, Array]]:
+Pairs = dict[str, tuple[Array, Array]]  # scores of both sides by data set
+
+
+def _sets(pairs: Pairs) -> Cell:
+    return Cell(", ".join(map(short, pairs)) if len(pairs) <= MOST_NAMED else f"{len(pairs)} sets")
+
+
+def _points(results: PaperResults, pairs: Pairs) -> Cell:
+    return Cell(points(results.difference(AGENT, pairs).estimate))
+
+
+def _tr_pairs(results: PaperResults) -> Pairs:
     """Scores of plain TR and of uniform sampling on the paper's sets that can show a difference."""
     pairs = {}
     for name in results.datasets:
@@ -105,33 +138,28 @@ def _tr_pairs(results: PaperResults) -> dict[str, tuple[Array, Array]]:
     return pairs
 
 
-def _orders(results: PaperResults) -> list[Block]:
+def _orders(results: PaperResults) -> list[Line]:
     """What another order than backward changes, and uniform sampling, on the sets that can show it."""
     scores: dict[str, dict[str, list[float]]] = {}  # by order and data set
     for spec in load_definitions(EVIDENCE).wanted(RunChoice(["e_order"]))["e_order"]:
         if spec.run in results.every and not limit_of(results, spec.dataset, AGENT):
-            order = "uniform sampling" if spec.sampler == "baseline" else dict(spec.settings).get("order", "backward")
+            order = UNIFORM if spec.sampler == "baseline" else dict(spec.settings).get("order", "backward")
             score = results.every[spec.run].score
             scores.setdefault(order, {}).setdefault(spec.dataset, []).append(score)
     backward = scores.pop("backward", {})
-    told = []
+    lines = []
     for order, found in scores.items():
         both = [name for name in found if min(len(found[name]), len(backward.get(name, ()))) >= LEAST_RUNS]
-        if both:
-            pairs = {name: (np.array(found[name]), np.array(backward[name])) for name in both}
-            gain = points(results.difference(AGENT, pairs).estimate)
-            told.append(f"{order} {gain} ({', '.join(map(short, both))})")
-    return [f"Orders minus backward sweeps, one-step targets, in points. {'; '.join(told)}."] if told else []
+        pairs = {name: (np.array(found[name]), np.array(backward[name])) for name in both}
+        if pairs:
+            change = f"{order if order == UNIFORM else f'{order} sweeps'} instead of backward sweeps"
+            lines.append(Line(change, [_sets(pairs), _points(results, pairs)]))
+    return lines
 
 
 def _in_words(table: Table) -> str:
-    """What the numbers are is said: differences, means over data sets, or scores where no two sets have all runs."""
+    """What the numbers are is said: means over data sets, or scores where no two sets have all runs."""
     *_, last = table.lines
-    if table.columns[-1] == "Difference":
-        one, other = table.columns[1:3]
-        means = [line for line in table.lines if line.total] or table.lines
-        heads, ends = [line.head for line in means], [line.cells[-1] for line in means]
-        return _listed(table.caption, f"{other} minus {one}, in points", heads, ends)
     if last.total:
         return _listed(
             table.caption, f"mean scores of {last.head.removeprefix(MEAN)} sets", table.columns[1:], last.cells
@@ -161,12 +189,9 @@ def recommendation(results: PaperResults) -> list[Block]:
     outcome, setting = outcome_of(results), read_choice()
     if isinstance(outcome, str):
         chosen = [] if setting is None else [_chosen(setting), *_parts(results)]
-        why, rule = outcome_text(outcome).split("\n")
-        return [*chosen, why, *_so_far(results), rule]
-    rows = outcome_rows(outcome)
-    lines = [Line(short(name), [Cell(points(one.estimate))], total=pooled) for name, one, pooled in rows]
-    table = Table("The recommended setting over uniform sampling, in points", ["Data set", "Difference"], lines)
-    return [verdict_text(outcome), *_parts(results), table]
+        return [*chosen, *outcome_text(outcome).split("\n"), *_so_far(results)]
+    rows = [(short(name), one, pooled) for name, one, pooled in outcome_rows(outcome)]
+    return [verdict_text(outcome), *_parts(results), _gains("The setting over uniform sampling", rows)]
 
 
 def _chosen(setting: Setting) -> str:
@@ -176,15 +201,16 @@ def _chosen(setting: Setting) -> str:
 
 
 def _so_far(results: PaperResults) -> list[Block]:
-    sets = "; ".join(f"{short(name)}: {points(one.estimate)}" for name, one in so_far(results).items())
-    return (
-        [f"On the sets whose runs are all there, the setting minus uniform sampling, in points: {sets}."]
-        if sets
-        else []
-    )
+    rows = [(short(name), one, False) for name, one in so_far(results).items()]
+    return [_gains("The setting over uniform sampling, on the sets whose runs are all there", rows)] if rows else []
 
 
 def _parts(results: PaperResults) -> list[Block]:
     """Where the gain of the setting for sparse rewards comes from."""
-    parts = [f"{what}: {points(gain.estimate)}" for what, gain in taken_apart(results).items()]
-    return [f"Where the gain on sparse rewards comes from (data sets): {'; '.join(parts)}."] if parts else []
+    rows = [(what, gain, False) for what, gain in taken_apart(results).items()]
+    return [_gains("Where the gain on sparse rewards comes from", rows)] if rows else []
+
+
+def _gains(caption: str, rows: Sequence[tuple[str, Measured, bool]]) -> Table:
+    lines = [Line(what, [Cell(points(gain.estimate))], total=pooled) for what, gain, pooled in rows]
+    return Table(caption, ("Data sets", "Points"), lines)

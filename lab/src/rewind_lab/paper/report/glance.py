@@ -10,7 +10,7 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
-from rewind_lab.paper.report.by_kind import as_run, clear_words, recommended_words
+from rewind_lab.paper.report.by_kind import as_run, clear_blocks, recommended_words
 from rewind_lab.paper.report.claims import IN_STEP, VERDICTS, Finding, cost_words, finding_words
 from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, signed
 from rewind_lab.paper.report.recommendation import outcome_of, passed
@@ -82,13 +82,13 @@ def glance(
 ) -> list[Block]:
     """What a reader wants first: the figure, what it says of each main claim, what to use."""
     first_claim, *others, advice = sentences(findings, results, literal)
-    return [*clear_words(results), first_claim, advice, KEY, glance_panels(results, first), MARKS, *others]
+    return [*clear_blocks(results), first_claim, advice, KEY, glance_panels(results, first), MARKS, *others]
 
 
 def answers(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:
     """Does TR help, when, at what cost, and what to use: for a page that has the other claims in a table."""
     helps, *_, cost, advice = sentences(findings, results, literal)
-    return [*clear_words(results), helps, cost, advice]
+    return [*clear_blocks(results), helps, cost, advice]
 
 
 def sentences(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:

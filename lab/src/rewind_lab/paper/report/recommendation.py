@@ -124,7 +124,7 @@ def verdict_text(outcome: Sequence[KindResult]) -> str:
 
 def outcome_text(outcome: list[KindResult] | str) -> str:
     if isinstance(outcome, str):
-        return f"Its test on data sets that it was not chosen on {outcome}.\n{RULE}"
+        return f"Its test on other data sets {outcome}.\n{RULE}"
     rows = [{"set": name, "difference": told(one.estimate, "+.1f")} for name, one, _ in outcome_rows(outcome)]
     return f"{table(rows)}\n\n{verdict_text(outcome)}"
 

@@ -52,9 +52,9 @@ def recommended_text(setting: Setting, outcome: Outcome) -> str:
 
 def _provisional(outcome: Outcome) -> str:
     if isinstance(outcome, str):
-        return "its test on data sets that it was not chosen on is not complete"
+        return "its test on other data sets is not complete"
     failed = " and on ".join(kind.kind for kind in outcome if not kind.passes)
-    return f"it failed its test on {failed} data sets that it was not chosen on" if failed else ""
+    return f"it failed its test on other {failed} data sets" if failed else ""
 
 
 def _evidence(setting: Setting, kind: str, outcome: Outcome) -> str:
@@ -62,7 +62,7 @@ def _evidence(setting: Setting, kind: str, outcome: Outcome) -> str:
     found = None if isinstance(outcome, str) else next((each for each in outcome if each.kind == kind), None)
     if found is None:
         return chosen
-    where = f"{len(found.sets)} {kind} data sets that it was not chosen on"
+    where = f"{len(found.sets)} other {kind} data sets"
     return f"{chosen}; {told(found.pooled.estimate, '+.1f')} points over uniform sampling on {where}"
 
 
