@@ -153,7 +153,7 @@ def test_the_first_words_follow_from_the_numbers():
          "Provisional: no test yet."),
         ("tr", "baseline", "", "It sets TR with a weighted target (beta 0.75) and bounded targets on sparse rewards, "
          "uniform sampling with bounded targets on dense ones, and has passed its test"),
-        ("avg_reward", "avg_reward", "", "`rewind train --recommended`. It sets TR by avg_reward with a weighted "
+        ("avg_reward", "avg_reward", "", "`rewind train --recommended`. It sets TR by `avg_reward` with a weighted "
          "target (beta 0.75) and bounded targets, and has passed its test"),
     ],
 )  # fmt: skip

@@ -244,7 +244,7 @@ def _words(row: dict[str, object]) -> str:
     if row["sampler"] == "baseline":
         words = ["uniform sampling"]
     else:
-        words = ["TR" if row["sampler"] == "tr" else f"TR by {row['sampler']}"]
+        words = ["TR" if row["sampler"] == "tr" else f"TR by `{row['sampler']}`"]
         words += [f"a weighted target (beta {row['beta']:g})"] if row["beta"] != 1 else []
         words += ["staggered starts"] if row["stagger"] is True else []
     words += [
