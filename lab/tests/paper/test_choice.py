@@ -16,7 +16,7 @@ from rewind_lab.paper.report import recommended
 from rewind_lab.paper.report.commands import PaperChoice
 from rewind_lab.paper.report.controls import recommendation
 from rewind_lab.paper.report.glance import sentences
-from rewind_lab.paper.report.recommendation import by_rule, candidates, outcome_of, outcome_text, so_far
+from rewind_lab.paper.report.recommendation import by_rule, candidates, outcome_of, outcome_text, over_norm, so_far
 from rewind_lab.paper.report.recommended import recommended_text
 from rewind_lab.paper.report.results import PaperResults
 from rewind_lab.paper.results import read_rows
@@ -75,13 +75,29 @@ def test_a_choice_by_hand_that_is_no_toml_is_refused(chosen):
 def test_with_some_runs_missing_there_is_no_outcome_but_what_complete_sets_say(chosen):
     specs = DEFINITIONS.wanted(RunChoice(["recommendation"]))["recommendation"]
     without_one = scored(lambda spec: 3, keep=lambda spec: spec != specs[0])
-    assert outcome_of(without_one) == f"is not complete: 1 of {len(specs):,} runs are missing"
+    sets = {spec.dataset for spec in specs}
+    assert outcome_of(without_one) == f"is not complete: {len(sets) - 1} of {len(sets)} data sets have all their runs"
     complete = so_far(without_one)
     assert complete.keys() == {spec.dataset for spec in specs} - {specs[0].dataset}
     assert [one.estimate.value for one in complete.values()] == pytest.approx([3] * len(complete), abs=0.01)
     chosen_way, why, rule, differences = recommendation(without_one)
     assert chosen_way.startswith("Chosen on") and "not complete" in why and "A setting passes" in rule
     assert [line.cells[0].text[:4] for line in differences.lines] == ["+3.0"] * len(complete)
+
+
+def test_what_is_left_of_the_gain_over_layer_norm_alone_stands_beside_it(chosen):
+    """The setting gains 5 points, layer norm alone 4 of them."""
+    values = {(): 0.0, ("layer_norm",): 4.0}
+    gain = lambda spec: spec.seed % 3 + values.get(tuple(dict(spec.settings)), 5.0)  # noqa: E731
+    tables = ("recommendation", "a_layer_norm", "recommendation_norm")
+    made = synthetic.rows(gain, tables, noise=0.0, definitions=EVIDENCE, algorithms=["td3_bc"])
+    found = over_norm(PaperResults(runs_of(made), "rewind"))
+    assert {name for name in found if "antmaze" in name} <= set(halves.held_back_half())
+    assert found["rewind/antmaze-umaze-v1"].value == pytest.approx(1.0, abs=0.5)
+    *_, table = recommendation(PaperResults(runs_of(made), "rewind"))
+    assert table.columns[-1] == "Over uniform sampling with layer norm"
+    *_, alone = recommendation(scored(lambda spec: 3))
+    assert "has not run there" in alone.note
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from rewind.report.runs import runs_of
 from rewind.statistics import Estimate, Measured
 from rewind_lab.paper.definitions import EVIDENCE
 from rewind_lab.paper.published import Printed
-from rewind_lab.paper.report.claims import claims_blocks, judge, load_claims
+from rewind_lab.paper.report.claims import claims_blocks, finding_words, judge, load_claims
 from rewind_lab.paper.report.comparisons import (
     Contrast,
     Question,
@@ -15,8 +15,10 @@ from rewind_lab.paper.report.comparisons import (
     can_show,
     direction,
     effect,
+    left_out,
     p_value,
     printed,
+    rests_on,
     verdict,
 )
 from rewind_lab.paper.report.cost import Cost, paper_overhead
@@ -229,8 +231,28 @@ def test_sets_at_floor_and_ceiling_are_left_out_and_said_so(score, limit):
     contrast = Question("td3_bc", ["tr"], ["baseline"], ANTMAZE).ask(results(flat, datasets=["antmaze"], noise=0.5))
     assert contrast.limits == {"antmaze-umaze-v0": limit, "antmaze-umaze-diverse-v0": limit}
     assert len(contrast.used) == 4 and contrast.ours.value == pytest.approx(15, abs=1)
-    shown = can_show(contrast, "holds")
-    assert shown.endswith(f"left out: 2 at the {limit}") and shown.startswith("yes")
+    assert can_show(contrast, "holds").startswith("yes") and left_out(contrast).endswith(f"left out: 2 at the {limit}")
+
+
+def test_a_set_on_which_both_sides_are_the_same_method_is_not_asked_about():
+    """On hopper-medium the paper's beta is 0: its weighted target is SARSA there."""
+    names = ["hopper-medium-v2", "walker2d-medium-v2", "hopper-medium-expert-v2"]
+    contrast = Question("td3_bc", ["weighted"], ["sarsa"], names).ask(results(datasets=["mujoco"]))
+    assert contrast.wanted == contrast.used == ["hopper-medium-expert-v2"]
+
+
+def test_a_verdict_that_one_set_makes_is_said_to_rest_on_it():
+    def lucky(spec):
+        return 40.0 * (spec.sampler == "tr") * (spec.dataset == "rewind/antmaze-umaze-v0")
+
+    question = Question("td3_bc", ["tr"], ["baseline"], ANTMAZE)
+    for world, expected in ((lucky, ["antmaze-umaze-v0"]), (as_claimed, [])):
+        found = results(world, datasets=["antmaze"], noise=0.5)
+        contrast = question.ask(found)
+        assert verdict(contrast) == "holds" and rests_on(question, found, contrast, "holds") == expected
+    assert rests_on(question, found, contrast, "undecided") == []
+    finding = next(each for each in judge(results(lucky, datasets=["antmaze"], noise=0.5), None) if each.rests_on)
+    assert finding_words(finding).startswith("holds (rests on antmaze-umaze), +")
 
 
 def test_a_set_on_which_one_method_leaves_the_floor_counts():

@@ -1,4 +1,4 @@
-"""How many critics diverge on the mazes of the choosing half, by kind of critic and method."""
+"""How many critics diverge on the mazes, by kind of critic and method."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from rewind.report.runs import runs_of
 from rewind_lab.paper.definitions import EVIDENCE
-from rewind_lab.paper.report.divergence import divergence, wanted_runs
+from rewind_lab.paper.report.divergence import divergence, mostly_diverged, wanted_runs
 from rewind_lab.paper.report.report import build
 from rewind_lab.paper.report.results import PaperResults
 
@@ -33,8 +33,18 @@ def made():
 
 def lines(found):
     table = divergence(PaperResults(runs_of(found), "rewind"))[0]
-    assert table.columns[4:] == ["Score, medium-play", "Score, medium-diverse", "Score, large-diverse"]
-    return {(line.head, line.cells[0].text): [cell.text for cell in line.cells[1:]] for line in table.lines}
+    assert table.columns[4:] == [
+        "umaze",
+        "umaze-diverse",
+        "medium-play",
+        "medium-diverse",
+        "large-play",
+        "large-diverse",
+    ]
+    assert {cell.kind for line in table.lines for cell in (*line.cells[3:5], line.cells[7])} == {"missing"}
+    return {
+        (line.head, line.cells[0].text): [*line.cells[1:3], *line.cells[5:7], line.cells[8]] for line in table.lines
+    }
 
 
 def test_24_runs_of_each_are_wanted():
@@ -45,10 +55,23 @@ def test_24_runs_of_each_are_wanted():
 
 def test_critics_whose_q_is_impossible_or_whose_run_broke_diverged(made):
     found = lines(made)
-    assert found["TD3+BC", "TR"] == ["24 of 24", "12 of 24", *["30.0 ± 0.0 (8)"] * 3]
-    assert found["TD3+BC", "uniform"][1] == "1 of 24"  # broken, with a Q that nobody recorded
-    assert found["TD3+BC, bounded", "TR"][1] == found["ReBRAC", "TR, β 0.75"][1] == "0 of 24"
+    runs, lost, *mazes = found["TD3+BC", "TR"]
+    assert (runs.text, lost.text) == ("24 of 48", "12 of 24")
+    assert {(cell.text, cell.beside) for cell in mazes} == {("30.0 ± 0.0 (8)", "4 diverged")}
+    assert found["TD3+BC", "uniform"][1].text == "1 of 24"  # broken, with a Q that nobody recorded
+    assert found["TD3+BC, bounded", "TR"][1].text == found["ReBRAC", "TR, β 0.75"][1].text == "0 of 24"
+    assert not any(cell.beside for cell in found["ReBRAC", "TR, β 0.75"])
     assert len(found) == 12
+
+
+def test_sets_on_which_most_critics_of_tr_diverge_and_few_of_uniform_sampling_are_named(made):
+    assert mostly_diverged(PaperResults(runs_of(made), "rewind")) == []  # half are not most
+    lost = [{**row, "q_excess": 8.0} if row["sampler"] == "tr" and row["dataset"] == MAZES[1] else row for row in made]
+    told = mostly_diverged(PaperResults(runs_of(lost), "rewind"))
+    counts = "uniform: 0 of 8; TR: 8 of 8; TR, β 0.75: 8 of 8."
+    assert told == [f"Critics of TD3+BC that diverged on antmaze-medium-diverse: {counts}"]
+    every = [{**row, "q_excess": 8.0} for row in made]
+    assert mostly_diverged(PaperResults(runs_of(every), "rewind")) == []
 
 
 def test_what_has_run_in_part_and_not_at_all_is_said(made):
@@ -58,8 +81,8 @@ def test_what_has_run_in_part_and_not_at_all_is_said(made):
     ]  # fmt: skip
     some[0]["q_excess"] = None
     table, missing = divergence(PaperResults(runs_of(some), "rewind"))
-    assert [cell.text for cell in table.lines[0].cells][:3] == ["uniform", "3 of 24", "0 of 3"]
-    assert [cell.kind for cell in table.lines[0].cells][3:] == ["missing", "", "missing"]
+    assert [cell.text for cell in table.lines[0].cells][:3] == ["uniform", "3 of 48", "0 of 3"]
+    assert [cell.kind for cell in table.lines[0].cells][3:] == [*["missing"] * 3, "", *["missing"] * 2]
     assert missing == "Not run yet: TD3+BC; TD3+BC, bounded; TD3+BC, layer norm; ReBRAC (TR, TR, β 0.75)."
     unknown = [{**row, "q_excess": None} for row in some]
     assert divergence(PaperResults(runs_of(unknown), "rewind"))[0].lines[0].cells[2].text == "not recorded"

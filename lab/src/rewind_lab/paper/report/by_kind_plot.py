@@ -16,7 +16,7 @@ PLACES = dict(zip(COLOURS, (0.28, 0.35, 0.51), strict=True))  # of their names a
 BELOW = (
     "points over uniform sampling; arrow: the interval continues\n"
     "after the number of sets: the lowest and the highest difference on one\n"
-    "2 of 3 sets: on the others every method is at floor or ceiling"
+    "2 of 6 sets: on the others every method is at floor or ceiling, or not all have run yet"
 )
 LEAST, MOST = 10.0, 50.0  # points: where the axis ends, at least and at most
 
@@ -79,4 +79,4 @@ def _row(axis: Any, gain: Gain, place: float, reach: float) -> None:
         for beyond, end, arrow in ((low < -reach, -reach, "<"), (high > reach, reach, ">")):
             if beyond:
                 axis.plot([end], [place], arrow, color=colour, markersize=8, clip_on=False)
-    axis.text(1.15 * reach, place, f"{points(gain.difference)}, {gain.counted}", va="center", fontsize=NOTE)
+    axis.text(1.15 * reach, place, f"{points(gain.difference)}, {gain.span}", va="center", fontsize=NOTE)

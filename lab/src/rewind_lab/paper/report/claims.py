@@ -10,7 +10,7 @@ from typing import Any
 
 from rewind.errors import unknown_name
 from rewind.report.document import Block, Cell, Fold, Interval, Line, Table
-from rewind.report.methods import ALGORITHMS, LABELS, Method
+from rewind.report.methods import ALGORITHMS, LABELS, Method, short
 from rewind.run_spec import RunSpec
 from rewind.statistics import holm
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
@@ -25,8 +25,10 @@ from rewind_lab.paper.report.comparisons import (
     Question,
     can_show,
     chosen,
+    left_out,
     p_value,
     points,
+    rests_on,
     signed,
     verdict,
 )
@@ -39,21 +41,23 @@ RULE = (
     "runs borrow the spread of the other methods on their data set), then one over seeds and data sets: what other "
     f"data sets of the kind would show. A data set counts with at least {LEAST_RUNS} runs of each method, and is "
     f"left out where every method of the agent has at most {FLOOR:g} points (floor), or at least {CEILING:g} and all "
-    f"are within {FLOOR:g} points (ceiling): it can show nothing. A claim needs {LEAST_SETS} sets (or all, where it is "
+    f"are within {FLOOR:g} points (ceiling): it can show nothing; and so can one on which "
+    f"both sides are the same method. A claim needs {LEAST_SETS} sets (or all, where it is "
     "about fewer). The margin "
     f"is {MARGIN:g} points in both directions: a claim holds where the whole interval over seeds is above 0 and "
     f"reaches beyond {MARGIN:g}; it does not hold where the whole interval is below {MARGIN:g}. Otherwise it is "
     "undecided, and so it is where its p value, corrected for all claims of the table after Holm, exceeds 0.05. "
     "Beside stands the same difference from the paper's own tables, for the same data sets. “Can this data show "
     "it?”: no where the claim is undecided and the interval reaches farther than the paper's effect, or where the "
-    "other method leaves no room for the effect below 100."
+    "other method leaves no room for the effect below 100. “Rests on”: without this one set the interval would not "
+    "support the verdict."
 )
 SCORES, COSTS = "claims about scores", "claims about cost"
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 IN_STEP = "With all sweeps in step"
 LITERALLY = (
-    "Read literally, the paper starts all sweeps over trajectories of one length at the last step, though its own "
-    "scores on such data do not look like it; here they have staggered starts."
+    "The paper's text starts every sweep at the last step, though its own scores on trajectories of one length do not "
+    "look like it; here they have staggered starts."
 )
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 
@@ -86,6 +90,7 @@ class Finding:
     contrast: Contrast | None = None
     cost: Cost | None = None
     p: float | None = None  # corrected for the other claims
+    rests_on: Sequence[str] = ()  # data sets without any one of which the verdict would be another
 
     @property
     def state(self) -> str:
@@ -134,7 +139,9 @@ def judge(results: PaperResults, cost: Cost | None) -> list[Finding]:
     findings = []
     for (claim, algorithm, contrast), p in zip(asked, ps, strict=True):
         own = None if p is None else next(corrected)
-        findings.append(Finding(claim, algorithm, verdict(contrast, own), contrast, p=own))
+        judged = verdict(contrast, own)
+        needed = rests_on(claim.question(algorithm), results, contrast, judged)
+        findings.append(Finding(claim, algorithm, judged, contrast, p=own, rests_on=needed))
     costs = [claim for claim in load_claims() if claim.cost is not None]
     return findings + [Finding(claim, "td3_bc", _judge_cost(claim.cost or "", cost), cost=cost) for claim in costs]
 
@@ -167,7 +174,11 @@ def finding_words(finding: Finding) -> str:
     contrast = finding.contrast
     assert contrast is not None
     over = f"on {len(contrast.used)} of {len(contrast.wanted)} data sets"
-    return f"{VERDICTS[finding.verdict]}, {points(contrast.ours)} {over}"
+    return f"{VERDICTS[finding.verdict]}{_resting(finding)}, {points(contrast.ours)} {over}"
+
+
+def _resting(finding: Finding) -> str:
+    return f" (rests on {' and '.join(map(short, finding.rests_on))})" if finding.rests_on else ""
 
 
 def _planned(claim: Claim, algorithm: str) -> bool:
@@ -222,7 +233,9 @@ def verdicts(findings: Sequence[Finding], literal: Sequence[Finding] = ()) -> li
     lines = []
     for finding in scores:
         if finding.verdict != "open":
-            verdict, agent, ours, other_sets, paper, _, sets, shown = _cells(finding, reach=0.0)
+            verdict, agent, ours, other_sets, paper, _, sets, _ = _cells(finding, reach=0.0)
+            assert finding.contrast is not None
+            shown = Cell(can_show(finding.contrast, finding.verdict) + _resting(finding))
             cells = [Cell(agent.text), verdict, Cell(ours.text), other_sets, sets, paper, shown]
             lines.append(Line(finding.claim.text, cells))
     columns = (
@@ -268,7 +281,7 @@ def _cells(finding: Finding, reach: float) -> list[Cell]:
         Cell(points(contrast.paper)),
         Cell("" if finding.p is None else "< 0.001" if finding.p < 0.001 else f"{finding.p:.3f}"),
         Cell(f"{len(contrast.used)} of {len(contrast.wanted)}"),
-        Cell(can_show(contrast, finding.verdict)),
+        Cell(can_show(contrast, finding.verdict) + left_out(contrast) + _resting(finding)),
     ]
 
 

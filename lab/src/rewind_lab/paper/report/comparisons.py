@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any
@@ -112,6 +112,11 @@ class Question:
     limits: bool = True
 
     def ask(self, results: PaperResults) -> Contrast:
+        """Not on data sets on which both sides are the same: SARSA, and a weighted target whose beta is 0 there."""
+        if same := [
+            name for name in self.datasets if not self.best and not any(self._weights(name, self.others).values())
+        ]:
+            return replace(self, datasets=[name for name in self.datasets if name not in same]).ask(results)
         there = [name for name in self.datasets if self._has_runs(results, name)]
         found = {name: at_limit(results, name, self.algorithm) for name in there if self.limits}
         limits = {name: limit for name, limit in found.items() if limit}
@@ -223,14 +228,26 @@ def verdict(contrast: Contrast, corrected: float | None = None) -> str:
 
     corrected: the p value of `p_value` after correction for the other questions of the table
     """
-    ours = contrast.judged
-    if ours is None:
+    if contrast.judged is None:
         return "open"
     if corrected is not None and corrected > 1 - LEVEL:
         return "undecided"
+    return _by_interval(contrast.judged)
+
+
+def _by_interval(ours: Estimate) -> str:
     if ours.high < MARGIN:
         return "fails"
     return "holds" if ours.low > 0 else "undecided"
+
+
+def rests_on(question: Question, results: PaperResults, contrast: Contrast, verdict: str) -> list[str]:
+    """The data sets without any one of which the interval would not support the verdict."""
+    if verdict not in ("holds", "fails"):
+        return []
+    rest = {name: [other for other in contrast.used if other != name] for name in contrast.used}
+    found = {name: replace(question, datasets=others).ask(results).ours for name, others in rest.items() if others}
+    return [name for name, ours in found.items() if ours is None or ours.low is None or _by_interval(ours) != verdict]
 
 
 def effect(contrast: Contrast) -> str:
@@ -245,17 +262,20 @@ def effect(contrast: Contrast) -> str:
 
 def can_show(contrast: Contrast, verdict: str) -> str:
     """Whether this data could show the paper's effect, and if not, why. A claim that is decided had enough seeds."""
-    left = [f"{count} at the {limit}" for limit, count in Counter(contrast.limits.values()).items()]
-    without = f"; left out: {', '.join(left)}" if left else ""
     ours = contrast.judged
     if ours is None:
-        return f"no: too few sets with runs{without}"
+        return "no: too few sets with runs"
     reach = (ours.high - ours.low) / 2
     theirs = 0.0 if contrast.paper is None else contrast.paper.value
     if theirs and contrast.level is not None and contrast.level + theirs > 100 and ours.low <= 0:
-        return f"no: from {contrast.level:.0f} points there is no room for {theirs:.0f}{without}"
+        return f"no: from {contrast.level:.0f} points there is no room for {theirs:.0f}"
     few = "no: too few seeds" if verdict == "undecided" and reach > max(abs(theirs), MARGIN) else "yes"
-    return f"{few}, ±{reach:.1f}{without}"
+    return f"{few}, ±{reach:.1f}"
+
+
+def left_out(contrast: Contrast) -> str:
+    left = [f"{count} at the {limit}" for limit, count in Counter(contrast.limits.values()).items()]
+    return f"; left out: {', '.join(left)}" if left else ""
 
 
 def direction(ours: Estimate | None, theirs: Estimate | None) -> str:

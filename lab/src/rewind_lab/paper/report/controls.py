@@ -13,12 +13,14 @@ from rewind_lab.paper.definitions import EVIDENCE, RunChoice, TableDefinition, i
 from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.beyond import compared_table
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
+from rewind_lab.paper.report.divergence import mostly_diverged
 from rewind_lab.paper.report.recommendation import (
     AGENT,
     KINDS,
     outcome_of,
     outcome_rows,
     outcome_text,
+    over_norm,
     so_far,
     taken_apart,
     verdict_text,
@@ -91,7 +93,7 @@ def explained(results: PaperResults) -> list[Block]:
             words.append(_in_words(table))
     columns = ("Change", "Of what", "Points")
     changes = [Table("What one change does", columns, lines, " ".join(dict.fromkeys(left_out)))] if lines else []
-    return [*changes, *words, *_missing(tables)]
+    return [*changes, *mostly_diverged(results), *words, *_missing(tables)]
 
 
 def _changes(table: Table, agents: Collection[str]) -> list[Line]:
@@ -146,10 +148,12 @@ def _orders(results: PaperResults) -> list[Line]:
             order = UNIFORM if spec.sampler == "baseline" else dict(spec.settings).get("order", "backward")
             score = results.every[spec.run].score
             scores.setdefault(order, {}).setdefault(spec.dataset, []).append(score)
+    there = {order: {name for name, own in found.items() if len(own) >= LEAST_RUNS} for order, found in scores.items()}
+    common = set.intersection(*there.values()) if len(there) > 1 else set()  # or the lines would not compare
     backward = scores.pop("backward", {})
     lines = []
     for order, found in scores.items():
-        both = [name for name in found if min(len(found[name]), len(backward.get(name, ()))) >= LEAST_RUNS]
+        both = [name for name in found if name in (common or there[order] & there.get("backward", set()))]
         pairs = {name: (np.array(found[name]), np.array(backward[name])) for name in both}
         if pairs:
             change = f"{order if order == UNIFORM else f'{order} sweeps'} instead of backward sweeps"
@@ -189,28 +193,45 @@ def recommendation(results: PaperResults) -> list[Block]:
     outcome, setting = outcome_of(results), read_choice()
     if isinstance(outcome, str):
         chosen = [] if setting is None else [_chosen(setting), *_parts(results)]
-        return [*chosen, *outcome_text(outcome).split("\n"), *_so_far(results)]
-    rows = [(short(name), one, pooled) for name, one, pooled in outcome_rows(outcome)]
-    return [verdict_text(outcome), *_parts(results), _gains("The setting over uniform sampling", rows)]
+        rows = [(name, one, False) for name, one in so_far(results).items()]
+        tested = _tested(results, ", on the sets whose runs are all there", rows) if rows else []
+        return [*chosen, *outcome_text(outcome).split("\n"), *tested]
+    return [verdict_text(outcome), *_parts(results), *_tested(results, "", list(outcome_rows(outcome)))]
+
+
+Rows = Sequence[tuple[str, Measured, bool]]  # name, difference, whether it is pooled
+
+
+def _tested(results: PaperResults, where: str, rows: Rows) -> list[Block]:
+    """The test's numbers; beside them what is left of a gain where uniform sampling has layer norm too."""
+    norm = over_norm(results)
+    caption = f"The setting over uniform sampling{where}"
+    if not norm:
+        note = "Uniform sampling with layer norm has not run there: the gain may be layer norm's."
+        return [_gains(caption, rows, note)]
+    lines = [
+        Line(
+            short(name), [Cell(points(one.estimate)), Cell(points(norm[name].estimate) if name in norm else "")], pooled
+        )
+        for name, one, pooled in rows
+    ]
+    return [Table(caption, ("Data sets", "Points", "Over uniform sampling with layer norm"), lines)]
 
 
 def _chosen(setting: Setting) -> str:
     sparse, dense = (reason(setting, kind) for kind in KINDS)
     why = sparse if sparse == dense else f"{sparse}; {dense}"
-    return f"Chosen on {setting.date}: {setting}. {why[0].upper()}{why[1:]}."
-
-
-def _so_far(results: PaperResults) -> list[Block]:
-    rows = [(short(name), one, False) for name, one in so_far(results).items()]
-    return [_gains("The setting over uniform sampling, on the sets whose runs are all there", rows)] if rows else []
+    return f"Chosen on {setting.date}: {setting}. By the runs of that day: {why}."
 
 
 def _parts(results: PaperResults) -> list[Block]:
     """Where the gain of the setting for sparse rewards comes from."""
     rows = [(what, gain, False) for what, gain in taken_apart(results).items()]
-    return [_gains("Where the gain on sparse rewards comes from", rows)] if rows else []
+    caption = "Where the gain on sparse rewards comes from, on all sets of the choosing half"
+    note = "It was chosen because it scored well on these sets: expect less on others."
+    return [_gains(caption, rows, note)] if rows else []
 
 
-def _gains(caption: str, rows: Sequence[tuple[str, Measured, bool]]) -> Table:
-    lines = [Line(what, [Cell(points(gain.estimate))], total=pooled) for what, gain, pooled in rows]
-    return Table(caption, ("Data sets", "Points"), lines)
+def _gains(caption: str, rows: Rows, note: str) -> Table:
+    lines = [Line(short(what), [Cell(points(gain.estimate))], total=pooled) for what, gain, pooled in rows]
+    return Table(caption, ("Data sets", "Points"), lines, note)

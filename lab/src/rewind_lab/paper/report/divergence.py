@@ -9,7 +9,7 @@ from rewind.report.runs import FinishedRun, scores_of
 from rewind.report.stability import CRITICS, critic_known, diverged
 from rewind.run_spec import RunSpec
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
-from rewind_lab.paper.halves import NAMED, choosing_half, in_step
+from rewind_lab.paper.halves import NAMED, in_step
 from rewind_lab.paper.published import in_print
 from rewind_lab.paper.report.results import PaperResults
 
@@ -22,25 +22,25 @@ CRITIC_TABLES = {
 }
 METHODS = {Method("baseline"): "uniform", Method("tr"): "TR", Method("tr", 0.75): "TR, β 0.75"}
 NOTE = (
-    f"{CRITICS} Scores: mean and standard deviation over seeds, and their number. Bounds keep Q from diverging, not "
-    "from being wrong within them: compare scores too."
+    f"{CRITICS} On each maze: the score, mean and standard deviation over seeds, and their number. Bounds keep Q from "
+    "diverging, not from being wrong within them: compare scores too."
 )
 Wanted = Mapping[tuple[str, str], Sequence[RunSpec]]  # by kind of critic and method
 
 
 def divergence(results: PaperResults) -> list[Block]:
     """A line for each kind of critic and method that has runs; a sentence for those that have none."""
-    mazes = [name for name in NAMED["antmaze-v1"] if name in choosing_half()]
+    mazes = NAMED["antmaze-v1"]
     lines: list[Line] = []
     missing: dict[str, list[str]] = {}
     for (critic, method), specs in wanted_runs(mazes).items():
         runs = [results.every[spec.run] for spec in specs if spec.run in results.every]
         if runs:
-            scores = [_score(runs, maze) for maze in mazes]
-            lines.append(Line(critic, [Cell(method), *_counts(runs, len(specs)), *scores]))
+            cells = [_on_maze([run for run in runs if run.dataset == maze]) for maze in mazes]
+            lines.append(Line(critic, [Cell(method), Cell(f"{len(runs)} of {len(specs)}"), _lost(runs), *cells]))
         else:
             missing.setdefault(critic, []).append(method)
-    columns = ["Critics", "Sampling", "Runs", "Diverged", *(f"Score, {_maze(name)}" for name in mazes)]
+    columns = ["Critics", "Sampling", "Runs", "Diverged", *map(_maze, mazes)]
     shown: list[Block] = [Table("Critics that diverge", columns, lines, NOTE)] if lines else []
     told = [critic if len(own) == len(METHODS) else f"{critic} ({', '.join(own)})" for critic, own in missing.items()]
     shown += [f"Not run yet: {'; '.join(told)}."] if told else []
@@ -77,17 +77,31 @@ def wanted_runs(mazes: Sequence[str]) -> Wanted:
     }
 
 
-def _counts(runs: Sequence[FinishedRun], wanted: int) -> list[Cell]:
-    """How many have run, and of how many the critic diverged; of those whose Q was recorded."""
+def _lost(runs: Sequence[FinishedRun]) -> Cell:
+    """Of how many the critic diverged; of those whose Q was recorded."""
     known = [run for run in runs if critic_known(run)]
     lost = sum(map(diverged, known))
-    told = f"{lost} of {len(known)}" if known else "not recorded"
-    return [Cell(f"{len(runs)} of {wanted}"), Cell(told, strong=2 * lost > len(known))]
+    return Cell(f"{lost} of {len(known)}" if known else "not recorded", strong=2 * lost > len(known))
 
 
-def _score(runs: Sequence[FinishedRun], maze: str) -> Cell:
-    scores = scores_of(run for run in runs if run.dataset == maze)
-    return Cell(f"{in_print(scores)} ({len(scores)})") if len(scores) else Cell(kind="missing")
+def _on_maze(runs: Sequence[FinishedRun]) -> Cell:
+    """The score, and how many of these critics diverged, if any did."""
+    if not runs:
+        return Cell(kind="missing")
+    scores, lost = scores_of(runs), sum(diverged(run) for run in runs if critic_known(run))
+    return Cell(f"{in_print(scores)} ({len(scores)})", f"{lost} diverged" if lost else "")
+
+
+def mostly_diverged(results: PaperResults) -> list[Block]:
+    """The data sets on which most of TR's critics diverge and fewer of uniform sampling's, in a sentence each."""
+    told: list[Block] = []
+    for name in results.datasets:
+        counts = {words: _lost(results.of(name, "td3_bc", method)) for method, words in METHODS.items()}
+        uniform, tr, _ = counts.values()
+        if tr.strong and not uniform.strong:
+            shown = "; ".join(f"{words}: {cell.text}" for words, cell in counts.items())
+            told.append(f"Critics of TD3+BC that diverged on {short(name)}: {shown}.")
+    return told
 
 
 def _maze(name: str) -> str:

@@ -10,7 +10,8 @@ from rewind.report.figures import BLUE, GREY, INK, ORANGE, PALE, new_figure, sav
 from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.statistics import Estimate
 from rewind_lab.paper.choice import read_choice
-from rewind_lab.paper.report.by_kind import as_run, clear_blocks, recommended_words
+from rewind_lab.paper.report.by_kind import as_run
+from rewind_lab.paper.report.by_kind_words import clear_blocks, recommended_words
 from rewind_lab.paper.report.claims import IN_STEP, VERDICTS, Finding, cost_words, finding_words
 from rewind_lab.paper.report.comparisons import Question, at_limit, direction, limit_of, signed
 from rewind_lab.paper.report.recommendation import outcome_of, passed
@@ -86,9 +87,8 @@ def glance(
 
 
 def answers(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:
-    """Does TR help, when, at what cost, and what to use: for a page that has the other claims in a table."""
-    helps, *_, cost, advice = sentences(findings, results, literal)
-    return [*clear_blocks(results), helps, cost, advice]
+    """Does TR help, when, and what to use: for a page that has the claims in a table."""
+    return [*clear_blocks(results), sentences(findings, results, literal)[-1]]
 
 
 def sentences(findings: Sequence[Finding], results: PaperResults, literal: Sequence[Finding] = ()) -> list[Block]:

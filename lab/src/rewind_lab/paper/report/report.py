@@ -16,7 +16,7 @@ from rewind.report.stability import critic_known, diverged
 from rewind_lab.paper.published import SUITES
 from rewind_lab.paper.report import beyond, claims, summary, tables
 from rewind_lab.paper.report.bounded import bounded_tables
-from rewind_lab.paper.report.by_kind import evidence
+from rewind_lab.paper.report.by_kind_words import evidence
 from rewind_lab.paper.report.controls import controls, explained, progress, recommendation
 from rewind_lab.paper.report.cost import Cost, cost_table
 from rewind_lab.paper.report.differences import differences_table, figure_3, table_4
@@ -135,8 +135,10 @@ def _facts(results: PaperResults, first: PaperResults | None) -> list[tuple[str,
     if results.newest:
         _, done, wanted = progress(results)
         counts, others = ("Runs of the evidence", f"{done:,} of {wanted:,}"), []
-        failed = _failed(list(results.every.values()))
-        rest = [each for name, value in rest for each in (failed if name == "Failed runs" else [(name, value)])]
+        every = list(results.every.values())
+        failed = _failed(every)
+        known = {"Failed runs": failed, "Data sets": [("Data sets", str(len({run.dataset for run in every})))]}
+        rest = [each for fact in rest for each in known.get(fact[0], [fact])]
     earlier = [] if first is None else [("Runs of the first edition", f"{len(first.every):,}")]
     return [counts, *others, *earlier, *rest]
 
