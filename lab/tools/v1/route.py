@@ -2,8 +2,8 @@
 
     python lab/tools/v1/route.py large-play large-diverse
 
-Steps towards the goal: from a cell of the shortest path into the next one, by pairs of cells. Moving: more than 0.5 m in
-the next second. Builds a set that is missing.
+Steps towards the goal: from a cell of the shortest path into the next one, by pairs of cells. Moving: more than 0.5 m
+in the next second. Builds a set that is missing.
 """
 
 import sys
