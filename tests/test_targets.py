@@ -156,7 +156,23 @@ def test_a_bootstrap_of_the_wrong_shape_is_an_error():
         target(memory.sample(3), np.zeros((3, 1), np.float32))
 
 
-@pytest.mark.parametrize("settings", [{"beta": 1.5}, {"beta": -0.1}, {"discount": 1.01}, {"beta": float("nan")}])
+def test_a_bootstrap_that_is_no_array_or_of_another_library_is_an_error():
+    memory, target = loop()
+    batch = memory.sample(3)
+    with pytest.raises(UsageError, match="bootstrap is a list; expected an array"):
+        target(batch, [0.0, 0.0, 0.0])
+    torch = pytest.importorskip("torch")
+    with pytest.raises(UsageError, match=r"take batch.as_torch\(device\)"):
+        target(batch, torch.zeros(3))
+
+
+@pytest.mark.parametrize("settings", [{"low": "x"}, {"high": [1, 2]}, {"low": 1, "high": 0}])
+def test_bounds_are_numbers_in_order(settings):
+    with pytest.raises(UsageError, match="expected"):
+        WeightedTarget(**settings)
+
+
+@pytest.mark.parametrize("settings", [{"beta": 1.5}, {"beta": "half"}, {"discount": None}, {"beta": -0.1}, {"discount": 1.01}, {"beta": float("nan")}])
 def test_discount_and_beta_are_between_0_and_1(settings):
     with pytest.raises(UsageError, match="expected a number from 0 to 1"):
         WeightedTarget(**settings)

@@ -247,6 +247,8 @@ def _read_about(folder: Path) -> dict[str, Any]:
         if inside:
             hint = f"; there are {len(inside)} inside it, the first is {inside[0]}"
         raise DataError(f"no policy in {folder}{hint}") from None
+    except NotADirectoryError:
+        raise DataError(f"{folder} is a file; expected a folder with policy.json and policy.npz") from None
     except (OSError, ValueError) as error:
         raise naming(path, error) from error
     if not isinstance(about, dict) or about.get("format") != FORMAT or about.get("kind") not in (KIND, DISCRETE):

@@ -131,6 +131,7 @@ class WeightedTarget:
         self._unused = 0  # batches in a row in which all rows were fresh
 
     def __call__(self, batch: Any, bootstrap: Any) -> Any:
+        _check_library(batch, bootstrap)
         # A batch on an accelerator keeps its host arrays, so that the check needs no transfer.
         host = batch if getattr(batch, "host", None) is None else batch.host
         self._check(host, bootstrap)
@@ -224,12 +225,13 @@ class LambdaWindow:
         self, length: int, lam: float, discount: float = 0.99, low: float | None = None, high: float | None = None
     ) -> None:
         _check_numbers(low, high, discount=discount, lam=lam)
-        if length < 1:
-            raise UsageError(f"length is {length}; expected at least 1")
+        if not (isinstance(length, (int, np.integer)) and length >= 1):
+            raise UsageError(f"length is {length!r}; expected a whole number, at least 1")
         self.length, self.lam, self.discount = int(length), float(lam), float(discount)
         self.low, self.high = low, high
 
     def __call__(self, chunks: Any, bootstrap: Any) -> Any:
+        _check_library(chunks, bootstrap)
         expected = (len(chunks.indices), self.length)
         for name, array in (("rewards", chunks.rewards), ("bootstrap", bootstrap)):
             if tuple(array.shape) != expected:
@@ -239,10 +241,29 @@ class LambdaWindow:
 
 def _check_numbers(low: float | None, high: float | None, **shares: float) -> None:
     for name, value in shares.items():
-        if not 0.0 <= value <= 1.0:
-            raise UsageError(f"{name} is {value}; expected a number from 0 to 1")
+        if not (_is_number(value) and 0.0 <= value <= 1.0):
+            raise UsageError(f"{name} is {value!r}; expected a number from 0 to 1")
+    for name, bound in (("low", low), ("high", high)):
+        if bound is not None and not _is_number(bound):
+            raise UsageError(f"{name} is {bound!r}; expected a number, or None for no bound")
     if low is not None and high is not None and not low < high:
         raise UsageError(f"low is {low} and high is {high}; expected low to be less than high")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, str)
+
+
+def _check_library(batch: Any, bootstrap: Any) -> None:
+    """Torch alone does not compute with NumPy's arrays."""
+    if not hasattr(bootstrap, "shape"):
+        raise UsageError(f"bootstrap is a {type(bootstrap).__name__}; expected an array, one value per row")
+    if hasattr(bootstrap, "detach") and not hasattr(batch.rewards, "detach"):
+        raise UsageError("bootstrap is a torch tensor, but the batch is not: take batch.as_torch(device)")
 
 
 # Arrays of any library: NumPy, torch, JAX. Only NumPy is imported unless you pass an array of another library.

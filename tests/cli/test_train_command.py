@@ -378,6 +378,8 @@ def test_what_is_no_policy_is_said_clearly(tmp_path):
         rewind.load_policy(tmp_path)
     policy = rewind.Policy([np.ones((3, 2))], [np.zeros(2)], np.zeros(3), np.ones(3))
     policy.save(tmp_path / "policies/000")
+    with pytest.raises(rewind.DataError, match=r"policy\.json is a file; expected a folder"):
+        rewind.load_policy(tmp_path / "policies/000/policy.json")
     with pytest.raises(rewind.DataError, match=r"there are 1 inside it, the first is .*policies/000"):
         rewind.load_policy(tmp_path)
     with pytest.raises(rewind.UsageError, match=r"shape \(4,\); this policy takes \(..., 3\)"):

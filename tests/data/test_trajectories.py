@@ -140,6 +140,12 @@ def test_integer_observations_and_discrete_actions_stay_integers():
     assert memory.sample(1).next_observations.shape == (1,)
 
 
+def test_integers_of_another_byte_order_become_those_of_this_machine():
+    actions = np.arange(6, dtype=np.dtype("i4").newbyteorder())
+    data = from_d4rl(flat(6, terminals=[5], successors=False) | {"actions": actions})
+    assert data.actions.dtype == np.int32 and (data.actions == actions).all()
+
+
 def test_map_rewards_records_what_was_done():
     data = make([3, 4]).map_rewards(lambda r: r - 1, "r - 1")
     assert data.notes["rewards"] == "r - 1"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError
+from rewind import DataError, PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError
 from tests.helpers import make
 
 
@@ -77,6 +77,17 @@ def test_a_zero_td_error_with_zero_eps_is_refused():
     memory.sample(2)
     with pytest.raises(UsageError, match="probability 0"):
         memory.update_priorities([0.0, 1.0])
+
+
+def test_td_errors_whose_weights_are_beyond_floating_point_are_refused_and_change_nothing():
+    memory = loaded(PrioritizedReplay(alpha=2.0, eps=0.0, seed=0), make([5, 4], known=1.0))
+    before = memory.probabilities()
+    memory.sample(2)
+    with pytest.raises(DataError, match=r"a TD error of -1e\+160 is too large for alpha 2.0"):
+        memory.update_priorities([1.0, -1e160])
+    with pytest.raises(UsageError, match="a TD error of 1e-200 with eps 0.0 and alpha 2.0 gives probability 0"):
+        memory.update_priorities([1.0, 1e-200])
+    assert np.array_equal(memory.probabilities(), before)
 
 
 @pytest.mark.filterwarnings("ignore:.*played by several slots")

@@ -28,7 +28,12 @@ def saved(data, folder):
     return found
 
 
-CASES = {"one step": ("td3_bc", {}), "windows": ("td3_bc", {"window": 3}), "next actions": ("rebrac", {})}
+CASES = {
+    "one step": ("td3_bc", {}),
+    "windows": ("td3_bc", {"window": 3}),
+    "next actions": ("rebrac", {}),
+    "next actions of windows": ("rebrac", {"window": 3}),
+}
 
 
 @pytest.mark.parametrize(("algorithm", "settings"), CASES.values(), ids=CASES)
@@ -58,11 +63,13 @@ def test_batches_of_a_blocks_own_table_are_those_of_the_table_of_all_rows(algori
 def looked_at(batch):
     """The arrays of a batch without what agents mask: rows of a window beyond a tail, actions that are not known."""
     parts = {name: np.asarray(part) for name, part in batch._asdict().items() if part is not None and name != "window"}
-    if "next_actions" in parts:
-        parts["next_actions"] = parts["next_actions"][parts["next_known"]]
     if batch.window is not None:
         tails = np.asarray(batch.window.tails).astype(int)
-        parts |= {str(i): np.asarray(part)[np.cumsum(tails, -1) - tails == 0] for i, part in enumerate(batch.window)}
+        own = np.cumsum(tails, -1) - tails == 0
+        parts |= {str(i): np.asarray(part)[own] for i, part in enumerate(batch.window)}
+        parts |= {name: parts[name][own] for name in ("next_actions", "next_known") if name in parts}
+    if "next_actions" in parts:
+        parts["next_actions"] = parts["next_actions"][parts["next_known"]]
     return list(parts.values())
 
 

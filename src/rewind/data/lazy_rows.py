@@ -23,7 +23,7 @@ class LazyRows:
     def __init__(self, parts: Sequence[Any], chosen: Array | None = None, shape: tuple[int, ...] | None = None) -> None:
         self.parts, self.chosen = parts, chosen
         dtype = np.result_type(*(part.dtype for part in parts))
-        self.dtype = np.dtype(np.float32) if dtype.kind == "f" else dtype
+        self.dtype = np.dtype(np.float32) if dtype.kind == "f" else dtype.newbyteorder("=")
         row = parts[0].shape[1:] if shape is None else shape
         self.shape: tuple[int, ...] = (len(parts[0] if chosen is None else chosen), *row)
         self.ndim, self.size = len(self.shape), math.prod(self.shape)

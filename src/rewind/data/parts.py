@@ -124,7 +124,7 @@ def by_key(name: str, value: Any) -> Any:
 
 
 def storage_array(name: str, value: object, always_float: bool = False) -> Any:
-    """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans unchanged.
+    """`value` as it is stored: floats as float32 (no copy if they are already), integers and booleans in their size.
 
     Rows of an array on the disk that need a conversion are converted when they are read.
     """
@@ -138,7 +138,8 @@ def storage_array(name: str, value: object, always_float: bool = False) -> Any:
         raise DataError(f"{name} is a single value; expected one entry per step")
     if array.dtype.kind not in "fiub":
         raise DataError(f"{name} has dtype {array.dtype}; expected floats, integers or booleans")
-    dtype = np.dtype(np.float32) if array.dtype.kind == "f" or always_float else array.dtype
+    is_float = array.dtype.kind == "f" or always_float
+    dtype = np.dtype(np.float32) if is_float else array.dtype.newbyteorder("=")  # torch takes no other byte order
     if on_disk(array) and not always_float and (array.dtype != dtype or not array.flags.c_contiguous):
         return LazyRows([array])
     with np.errstate(over="ignore"):  # check_finite reports what becomes infinite

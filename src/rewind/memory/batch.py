@@ -114,6 +114,18 @@ def check_positive(**numbers: Any) -> None:
             raise UsageError(f"{name} is {value!r}; expected a positive integer")
 
 
+def check_plan(plan: object) -> None:
+    if not isinstance(plan, Plan):
+        raise UsageError(f"the plan is a {type(plan).__name__}; expected what plan(...) returned")
+
+
+def check_step(plan: Plan, step: Any) -> None:
+    """A step may be counted from the end, as in any sequence."""
+    check_plan(plan)
+    if not (is_integer(step) and -len(plan) <= step < len(plan)):
+        raise UsageError(f"step is {step!r}; expected a whole number below {len(plan)}, the steps of the plan")
+
+
 def check_held(trajectories: Array, first: int) -> None:
     """Raise an error if some of these trajectories were dropped, whose rows others have taken."""
     if first and trajectories.min() < first:

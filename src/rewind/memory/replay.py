@@ -10,7 +10,7 @@ import numpy as np
 from rewind.arrays import Array, array_state, plain_state, to_numpy
 from rewind.data import Trajectories, load
 from rewind.errors import DataError, UsageError, warn
-from rewind.memory.batch import Batch, Plan, check_positive, is_integer
+from rewind.memory.batch import Batch, Plan, check_plan, check_positive, check_step, is_integer
 from rewind.memory.store import Store, check_fits, check_playable, growing_store, load_store
 from rewind.memory.stream import UniformStream
 
@@ -110,8 +110,10 @@ class Replay(ABC):
         store = self.store
         check_positive(steps=steps, batch_size=batch_size)
         shape = (int(steps), int(batch_size))
-        if into is not None and into.indices.shape != shape:
-            raise UsageError(f"the plan to fill has shape {into.indices.shape}; expected {shape}")
+        if into is not None:
+            check_plan(into)
+            if into.indices.shape != shape:
+                raise UsageError(f"the plan to fill has shape {into.indices.shape}; expected {shape}")
         plan = into
         if plan is None:
             plan = Plan(np.empty(shape, np.int64), np.empty(shape, bool), np.empty(shape, np.int64), 0)
@@ -128,6 +130,7 @@ class Replay(ABC):
 
     def gather(self, plan: Plan, step: int, length: int | None = None) -> Batch:
         """The batch of one step of a plan, or the chunks of this length that start at its rows."""
+        check_step(plan, step)
         if length is not None:
             return self.store.gather_chunks(plan[step], length)
         backward = self.order == "backward"
@@ -148,10 +151,11 @@ class Replay(ABC):
         self._feed(*self._feedback("td_errors", td_errors, plan), kind="td_errors")
 
     def _feedback(self, name: str, values: Any, plan: Plan | None) -> tuple[Plan, Array]:
-        if plan is None and self._last is None:
+        plan = self._last if plan is None else plan
+        if plan is None:
             raise UsageError(f"update of {name} before any sample or plan")
-        plan, array = plan or self._last, to_numpy(values)
-        assert plan is not None
+        check_plan(plan)
+        array = to_numpy(values)
         shape = plan.indices.shape
         if array.shape != shape and not (len(plan) == 1 and array.shape == shape[1:]):
             expected = shape[1:] if len(plan) == 1 else shape

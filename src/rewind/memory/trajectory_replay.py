@@ -7,7 +7,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data import Trajectories, load
-from rewind.errors import UsageError, unknown_name, warn
+from rewind.errors import DataError, UsageError, unknown_name, warn
 from rewind.memory.batch import Plan
 from rewind.memory.choice import RULES, Choice, choose
 from rewind.memory.growing import Column
@@ -224,6 +224,8 @@ class TrajectoryReplay(Replay):
         if kind != "uncertainty" or not self.dynamic:
             return
         assert self._metric is not None
+        if (largest := np.abs(values).max()) > np.finfo(np.float32).max:
+            raise DataError(f"uncertainty of {largest:.3g}; expected what float32 can hold: the critics have diverged")
         recorder = self._recorder.fork()  # the priority may raise an error
         ended, sweeps, missed = recorder.feed(plan, values.astype(np.float32, copy=False), self.store)
         ranked_by = self._metric.values(sweeps) if ended.size else None

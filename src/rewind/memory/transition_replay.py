@@ -8,7 +8,7 @@ from rewind.arrays import Array
 from rewind.compiled import HAVE_NUMBA, compiled
 from rewind.data import Trajectories
 from rewind.data.trajectories import rows_of
-from rewind.errors import UsageError
+from rewind.errors import DataError, UsageError
 from rewind.memory.batch import Plan
 from rewind.memory.growing import resized
 from rewind.memory.replay import Replay, State
@@ -141,14 +141,19 @@ class PrioritizedReplay(Replay):
         if kind != "td_errors":
             return
         priorities = np.abs(values.astype(np.float64)).ravel() + self.eps
-        if not priorities.all():
-            raise UsageError("a TD error of 0 with eps 0 gives probability 0: the row would never be drawn again")
+        with np.errstate(over="ignore", under="ignore"):
+            weights = priorities**self.alpha
+        if not weights.all():
+            found = f"a TD error of {values.flat[np.argmin(weights)]} with eps {self.eps} and alpha {self.alpha}"
+            raise UsageError(f"{found} gives probability 0: the row would never be drawn again")
+        if weights.max() > np.finfo(np.float64).max / len(self._tree):  # their sum must be a number too
+            raise DataError(f"a TD error of {values.flat[np.argmax(weights)]} is too large for alpha {self.alpha}")
         rows = plan.indices.ravel()
         # Skip rows whose trajectory was dropped, even if a new one has taken their place.
         alive = (plan.trajectories.ravel() >= self.store.first) & (self._leaves[rows] > 0)
         if alive.any():
             self._largest = max(self._largest, float(priorities[alive].max()))
-            set_leaves(self._tree, rows[alive], priorities[alive] ** self.alpha)
+            set_leaves(self._tree, rows[alive], weights[alive])
 
     def _awaits(self, plan: Plan) -> bool:
         return True

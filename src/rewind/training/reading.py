@@ -40,7 +40,7 @@ class BlockReader:
         self._firsts = np.array([source.first for source in sources])[:, None, None]
         self._sources = sorted({source.first: source for source in sources}.values(), key=lambda source: source.first)
         self._ends = [end_column(source.data) for source in self._sources]
-        self._span = max(agent.window, 2 if agent.next_actions else 1)
+        self._span = agent.window + agent.next_actions  # the last row of a window has a next action too
         self._width = table_width(self._sources[0].data)
         self._rows_per_step = len(sources) * batch_size * self._span
         self._pool = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
