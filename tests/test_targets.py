@@ -172,7 +172,17 @@ def test_bounds_are_numbers_in_order(settings):
         WeightedTarget(**settings)
 
 
-@pytest.mark.parametrize("settings", [{"beta": 1.5}, {"beta": "half"}, {"discount": None}, {"beta": -0.1}, {"discount": 1.01}, {"beta": float("nan")}])
+BEYOND = [
+    {"beta": 1.5},
+    {"beta": "half"},
+    {"discount": None},
+    {"beta": -0.1},
+    {"discount": 1.01},
+    {"beta": float("nan")},
+]
+
+
+@pytest.mark.parametrize("settings", BEYOND)
 def test_discount_and_beta_are_between_0_and_1(settings):
     with pytest.raises(UsageError, match="expected a number from 0 to 1"):
         WeightedTarget(**settings)

@@ -56,7 +56,7 @@ CALLS = {
     "NaN": (lambda m: m.update_uncertainty([1, np.nan, 1]), DataError, r"uncertainty is nan at step 0, slot 1 \(row"),
     "strings": (lambda m: m.update_uncertainty(["a", "b", "c"]), DataError, "uncertainty has dtype"),
     "beyond float32": (lambda m: m.update_uncertainty([1, 1e39, 1]), DataError, r"uncertainty of 1e\+39"),
-    "values before the plan": (lambda m: m.update_uncertainty(m._last, np.ones(3)), UsageError, "the plan is a ndarray"),
+    "values before the plan": (lambda m: m.update_uncertainty(m._last, np.ones(3)), UsageError, "plan is a ndarray"),
     "no plan to fill": (lambda m: m.plan(1, 3, into=3), UsageError, r"the plan is a int; expected what plan\("),
     "a step too far": (lambda m: m.gather(m._last, 1), UsageError, "step is 1; expected a whole number below 1"),
     "plan of a wrong shape": (lambda m: m.update_uncertainty(np.ones((2, 3)), m._last), DataError, "expected"),

@@ -85,7 +85,7 @@ def test_td_errors_whose_weights_are_beyond_floating_point_are_refused_and_chang
     memory.sample(2)
     with pytest.raises(DataError, match=r"a TD error of -1e\+160 is too large for alpha 2.0"):
         memory.update_priorities([1.0, -1e160])
-    with pytest.raises(UsageError, match="a TD error of 1e-200 with eps 0.0 and alpha 2.0 gives probability 0"):
+    with pytest.raises(UsageError, match=r"TD error of 1e-200 with .* gives probability 0"):
         memory.update_priorities([1.0, 1e-200])
     assert np.array_equal(memory.probabilities(), before)
 

@@ -32,8 +32,8 @@ WHY = {  # by sets
     ("antmaze-medium-play",): "our TD3+BC has the paper's alpha, 36, and scores as the paper's; the original has 2.5.",
     ("antmaze-large-diverse",):
         "our data leads to its goal less often than large-play's, where IQL scores as published: about a third of the "
-        "steps into the goal's cell and of the rewarded rows (`lab/tools/v1/route.py`). Whether that is why has not been "
-        "tested, and D4RL's figures are not known.",
+        "steps into the goal's cell and of the rewarded rows (`lab/tools/v1/route.py`). Whether that is why has not "
+        "been tested, and D4RL's figures are not known.",
 }  # fmt: skip
 FIRST = " These are runs of our first edition: no claim is judged by them any more."
 
