@@ -9,7 +9,8 @@ import pytest
 from tests.data.logs import ant_log, flat_log
 
 from rewind.cli.inspect import Inspect
-from rewind.data import from_d4rl, save_npz
+from rewind.data import from_d4rl, load, save_npz
+from rewind.data.flags import split_terminals
 from rewind.data.ogbench import BOUNDARIES
 from rewind.errors import UsageError
 from rewind.memory import PRIORITIES
@@ -83,11 +84,23 @@ def test_each_problem_is_found_and_good_data_has_none():
     )
     assert "no ends" in kinds(from_d4rl(flat_log([9], [False], successors=False)))
     assert "no ends" not in kinds(from_d4rl(flat_log([9], [True], successors=False)))
+    assert "terminals throughout" not in kinds(good)
+    throughout = np.arange(good.rows) < 100  # a flag per episode, repeated in its rows
+    assert "terminals throughout" in kinds(replace(good, **split_terminals(throughout, good.ends)))
     choices = np.arange(good.rows) % 3
     assert kinds(replace(good, actions=choices)) == set()
     assert "not for our agents" in kinds(replace(good, actions=choices - 1))
     assert "few rows" not in kinds(from_d4rl(flat_log([200, 100], [True, True])))
     assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
+
+
+def test_a_table_that_is_one_long_trajectory_is_told_apart_by_an_episode_column(tmp_path):
+    rows = [f"{time},{time / 10},0.5,1" for time in range(50)]
+    (tmp_path / "log.csv").write_text("\n".join(["time,obs_0,action_0,reward", *rows]))
+    (problem,) = [one for one in inspect(load(tmp_path / "log.csv")).problems if one.kind == "no ends"]
+    assert "time ends nothing before the last of 50 rows" in problem.text and "--episode" in problem.text
+    (tmp_path / "log.csv").write_text("\n".join(["time,obs_0,action_0,reward", *rows, *rows]))
+    assert "no ends" not in kinds(load(tmp_path / "log.csv"))
 
 
 def test_the_text_is_aligned_and_names_the_rule(capsys):

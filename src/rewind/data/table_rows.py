@@ -29,6 +29,7 @@ from rewind.data.table_time import Ends, cut_gaps, ends_of_pieces, time_limit
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, warn
 
+NO_EPISODE = "no episode column: "  # begins the rule of a table without one
 MISSING = np.iinfo(np.int64).min  # a discrete action that is not there
 
 
@@ -75,7 +76,7 @@ def assemble(rows: TableRows, columns: ColumnMap, place: Callable[[int], str], n
         return place(int(row if rows.order is None else rows.order[row]))
 
     named = [name for name in (columns.terminal, columns.truncated, columns.time) if name]
-    rule = f"column {columns.episode}" if columns.episode else f"no episode column: {' and '.join(named)}"
+    rule = f"column {columns.episode}" if columns.episode else NO_EPISODE + " and ".join(named)
     notes: dict[str, Any] = {"boundaries": rule}
     _sort(rows, notes)
     _drop_duplicates(rows, notes, where)

@@ -9,6 +9,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.data.boundaries import FEWEST_STEPS, jumps
 from rewind.data.parts import named_parts
+from rewind.data.table_rows import NO_EPISODE
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.memory.sweeps import common_length
 from rewind.table import listed
@@ -17,6 +18,7 @@ SLOTS = 256  # the paper's batch size
 ALIKE = 0.8  # steps as large as this share of the difference of two rows of a trajectory are not those of time
 AT_A_TIME = 1 << 22  # numbers that are compared: a row may be an image
 LISTED = 8  # numbers of trajectories or columns in a line
+THROUGHOUT = 5  # steps of a trajectory from which terminals in all of them are no stay at a goal
 STUCK = (0.5, 10)  # share of a trajectory, and steps, in which nothing changes
 
 
@@ -39,11 +41,26 @@ def find_problems(data: Trajectories, values: dict[str, Array]) -> list[Problem]
 
 def _ends(data: Trajectories) -> Iterator[tuple[str, str]]:
     one = len(data) == 1 and data.rows > 1 and not data.terminated[0]
-    if one and data.notes.get("boundaries") == "flags":
+    rule = str(data.notes.get("boundaries"))
+    if one and rule == "flags":
         yield (
             "no ends",
             f"no flag ends a trajectory, so all {data.rows:,} rows form one; if there are several, set timeouts where "
             "they were cut, or look for jumps: boundaries flags+jump",
+        )
+    elif one and rule.startswith(NO_EPISODE):
+        named = rule.removeprefix(NO_EPISODE)
+        yield (
+            "no ends",
+            f"there is no episode column, and {named} ends nothing before the last of {data.rows:,} rows, so all form "
+            "one trajectory; if there are several, name the column that tells them apart (--episode)",
+        )
+    if repeated := _terminal_throughout(data):
+        yield (
+            "terminals throughout",
+            f"{repeated:,} of {len(data):,} trajectories have a terminal in each of their rows, so that the critic "
+            "learns the next reward and nothing after it; if the flag tells how an episode ended, set it in the last "
+            "row alone",
         )
     if "doubt" in data.notes:
         yield "terminals at one step", data.notes["doubt"]
@@ -53,6 +70,14 @@ def _ends(data: Trajectories) -> Iterator[tuple[str, str]]:
             f"{missing:,} of {len(data):,} trajectories end with a time-out whose next state was not recorded: their "
             "last step counts in their quality, but is never replayed",
         )
+
+
+def _terminal_throughout(data: Trajectories) -> int:
+    """How many trajectories, other than a few steps at a goal, consist of terminals."""
+    if data.inner_terminals is None:
+        return 0
+    inner = np.add.reduceat(data.inner_terminals, data.starts, dtype=np.int64)
+    return int((data.terminated & (data.lengths >= THROUGHOUT) & (inner == data.lengths - 1)).sum())
 
 
 def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
