@@ -45,6 +45,10 @@ def test_unknown_names_get_the_nearest():
 def test_a_name_means_one_thing(package):
     with pytest.raises(UsageError, match="already a thing 'one'"):
         registry().register("one", 2)
+    reserved = Registry("thing", GROUP, {"one": 1}, reserved=["all"])
+    with pytest.raises(UsageError, match="already a thing 'all'"):
+        reserved.register("all", 2)
+    assert list(reserved) == ["one"]
     package("one = math:pi")
     with pytest.raises(UsageError, match="math:pi adds the thing 'one', a name that Rewind uses itself"):
         list(registry())

@@ -319,3 +319,15 @@ def test_a_beta_that_changes_nothing_is_warned_of():
     with pytest.warns(UserWarning, match="beta has no effect"):
         for _ in range(5):
             target(memory.sample(8), np.zeros(8))
+
+
+def test_with_beta_1_batches_may_come_in_any_order_and_of_any_size():
+    memory, _ = loop()
+    memory.sample(3)
+    target = WeightedTarget(0.99, 1.0)
+    for size in (3, 3, 2):
+        batch = memory.sample(size)
+        y = target(batch, np.ones(size, np.float32))
+        assert np.allclose(y, np.where(batch.terminals, batch.rewards, batch.rewards + 0.99))
+        memory.sample(size)
+        memory.reset()

@@ -14,7 +14,12 @@ LISTED = 100_000  # arrays with at most so many numbers are lists in a state: it
 
 def to_numpy(array: Any) -> Array:
     """A NumPy array from an array of any library, on any device."""
-    return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+        array = array.float() if str(array.dtype) == "torch.bfloat16" else array  # which NumPy does not have
+    numbers: Array = np.asarray(array)
+    # JAX's bfloat16 is an array of NumPy's, of a type that NumPy does not compute with.
+    return numbers.astype(np.float32) if numbers.dtype.kind == "V" and "float" in numbers.dtype.name else numbers
 
 
 def plain_state(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Another package adds an entry by an entry point, in its pyproject.toml:
 and a script by `AGENTS.register("my_agent", MyAgent)`. This is the only module that imports our own modules by name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -26,6 +26,7 @@ class Registry(Mapping[str, T], Generic[T]):
     builtin: Rewind's own, as objects or as "module:attribute"
     extra: what they need besides NumPy, as in `pip install -e '.[extra]'`
     kind: the class of them all, where they have one
+    reserved: further names that nobody may add: they mean something else
     """
 
     def __init__(
@@ -35,13 +36,14 @@ class Registry(Mapping[str, T], Generic[T]):
         builtin: Mapping[str, T | str],
         extra: str | None = None,
         kind: type[T] | None = None,
+        reserved: Collection[str] = (),
     ) -> None:
         self.what, self.group, self.extra, self.kind = what, group, extra, kind
-        self._builtin = builtin
+        self._builtin, self._reserved = builtin, {*builtin, *reserved}
 
     def register(self, name: str, thing: T) -> None:
         """Add a thing for as long as this process runs."""
-        if name in self._things:
+        if name in self._things or name in self._reserved:
             raise UsageError(f"there is already a {self.what} {name!r}: choose another name")
         self._things[name] = self._checked(thing, repr(name))
 
@@ -90,7 +92,7 @@ class Registry(Mapping[str, T], Generic[T]):
         things: dict[str, Any] = dict(self._builtin)
         for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
             earlier = things.get(point.name)
-            if point.name in self._builtin:
+            if point.name in self._reserved:
                 raise UsageError(f"{point.value} adds the {self.what} {point.name!r}, a name that Rewind uses itself")
             if earlier not in (None, point.value):
                 raise UsageError(f"both {earlier} and {point.value} add the {self.what} {point.name!r}")

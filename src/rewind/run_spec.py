@@ -126,7 +126,8 @@ def canonical(spec: RunSpec) -> RunSpec:
         spec = replace(spec, reuse="on_finish", rank_exponent=1.0, stagger=False)
     if spec.sampler == "tr":
         spec = replace(spec, rank_exponent=1.0)
-    if not spec.dynamic or spec.block == DYNAMIC_BLOCK:
+    chosen_from_data = spec.sampler in ("paper", "auto")  # possibly one that follows the critics
+    if not (spec.dynamic or chosen_from_data) or (spec.dynamic and spec.block == DYNAMIC_BLOCK):
         spec = replace(spec, block=None)
     return spec
 

@@ -81,4 +81,4 @@ def _watch(received: list[int]) -> Callable[[], None]:
 
 def _say_stopping() -> None:
     """Past Python's buffers: a signal may come while they are written."""
-    os.write(2, b"\nrewind: stopping as soon as everything is saved; again to stop at once\n")
+    os.write(2, b"\nrewind: stopping soon; again to stop at once\n")

@@ -140,12 +140,18 @@ def combined(terms: Iterable[Term]) -> Measured:
     value = float(sum(term.weight * term.runs.mean() for term in used))
     if any(len(term.runs) < 2 for term in used):
         return Measured(value, None)
-    parts = [term.weight**2 * _variance(term) / len(term.runs) for term in used]
-    total = sum(parts)
+    return welch(value, [(term.weight**2 * _variance(term) / len(term.runs), len(term.runs) - 1) for term in used])
+
+
+def welch(value: float, parts: Sequence[tuple[float, int]]) -> Measured:
+    """A sum of means of runs.
+
+    parts: the squared standard error of each mean, as it counts in the sum, and its degrees of freedom
+    """
+    total = sum(squared for squared, _ in parts)
     if total == 0.0:
         return Measured(value, 0.0)
-    freedom = total**2 / sum(part**2 / (len(term.runs) - 1) for part, term in zip(parts, used, strict=True))
-    return Measured(value, math.sqrt(total), freedom)
+    return Measured(value, math.sqrt(total), total**2 / sum(squared**2 / freedom for squared, freedom in parts))
 
 
 def _variance(term: Term) -> float:

@@ -135,7 +135,7 @@ class WeightedTarget:
         # A batch on an accelerator keeps its host arrays, so that the check needs no transfer.
         host = batch if getattr(batch, "host", None) is None else batch.host
         self._check(host, bootstrap)
-        carry = bootstrap if self._carry is None else _from_numpy(self._carry, bootstrap)
+        carry = bootstrap if self._carry is None or self.beta == 1.0 else _from_numpy(self._carry, bootstrap)
         target, carry = weighted_target(
             carry, batch, bootstrap, discount=self.discount, beta=self.beta, low=self.low, high=self.high
         )
@@ -149,6 +149,8 @@ class WeightedTarget:
             raise UsageError(
                 f"bootstrap has shape {tuple(bootstrap.shape)}; expected {tuple(host.fresh.shape)}, one per row"
             )
+        if self.beta == 1.0:  # nothing is carried
+            return
         if self._trajectories is None:
             continues = np.zeros(host.fresh.shape, dtype=bool)
         elif self._trajectories.shape != host.trajectories.shape:
@@ -158,7 +160,7 @@ class WeightedTarget:
             )
         else:
             same = host.trajectories == self._trajectories
-            continues = same & (host.timesteps == self._timesteps - 1) | (self.beta == 1.0)  # then nothing is carried
+            continues = same & (host.timesteps == self._timesteps - 1)
         wrong = ~(continues | host.fresh)
         if wrong.any():
             slot = int(np.argmax(wrong))
@@ -172,7 +174,7 @@ class WeightedTarget:
                 "when you load the memory's state, load the target's too"
             )
         self._unused = self._unused + 1 if host.fresh.all() else 0
-        if self._unused == NEVER_CARRIED and self.beta < 1.0:
+        if self._unused == NEVER_CARRIED:
             warn("no row of the last batches continued a sweep: nothing is carried, and beta has no effect")
 
     def reset(self) -> None:

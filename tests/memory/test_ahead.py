@@ -154,3 +154,14 @@ def test_a_damaged_folder_is_one_line_that_names_it(tmp_path):
     memory.load_offline_dataset(unsafe)
     with pytest.raises(UsageError, match="expected at least 1"):
         ReadAhead(memory, 4, steps=0)
+
+
+def test_feedback_without_a_plan_is_an_error_whatever_the_size_of_plans():
+    memory = TrajectoryReplay("lower_mean_unc", seed=0)
+    memory.load_offline_dataset(data_of("discrete"))
+    ahead = ReadAhead(memory, 2, steps=1)
+    batch = next(ahead)
+    with pytest.raises(UsageError, match="before any sample or plan"):
+        memory.update_uncertainty(np.abs(batch.rewards))
+    memory.update_uncertainty(np.abs(batch.rewards), ahead.plan)
+    ahead.close()

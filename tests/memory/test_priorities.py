@@ -196,3 +196,9 @@ def test_infinity_ranks_first(register):
     with np.errstate(divide="ignore"):
         memory.load_offline_dataset(make([2, 2, 2], rewards=np.array([1, 1, 0, 0, 2.0, 2])))
     assert memory.probabilities().argmax() == 1
+
+
+@pytest.mark.parametrize("name", ["uniform", "tr", "baseline", "paper", "auto", "given"])
+def test_a_name_that_means_something_else_cannot_become_a_priority(name):
+    with pytest.raises(UsageError, match=f"already a priority '{name}'"):
+        PRIORITIES.register(name, Priority(lambda rewards: rewards.mean()))

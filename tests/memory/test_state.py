@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError, WeightedTarget
+from rewind import PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError, WeightedTarget, load
+from rewind.data.folder import save_folder
 from tests.helpers import make, ragged_lengths
 
 FACTORIES = {
@@ -204,3 +205,24 @@ def test_a_memory_says_what_it_is_and_holds():
     memory.load_offline_dataset(make([4, 2, 5, 3], known=1.0))
     settings = "priority='uqm_reward', alpha=1.0, reuse='on_finish', stagger=False"
     assert repr(memory) == f"<TrajectoryReplay({settings}): 4 trajectories, 14 transitions>"
+
+
+@pytest.mark.parametrize("kind", [TrajectoryReplay, UniformReplay, PrioritizedReplay])
+def test_a_state_with_data_takes_trajectories_that_were_selected_on_the_disk(kind, tmp_path):
+    save_folder(make([4, 2, 5, 3, 6]), tmp_path / "data")
+    memory, other = kind(seed=0), kind(seed=1)
+    memory.load_offline_dataset(load(tmp_path / "data").select(np.arange(3)))
+    other.load_state_dict(memory.state_dict(data=True))
+    assert np.array_equal(memory.plan(5, 2).indices, other.plan(5, 2).indices)
+    assert np.array_equal(memory.sample(2).next_observations, other.sample(2).next_observations)
+
+
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
+def test_feedback_may_be_of_half_precision(library):
+    xp = pytest.importorskip(library)
+    memory = TrajectoryReplay("lower_mean_unc", seed=0)
+    memory.load_offline_dataset(make([2, 2], known=1.0))
+    for _ in range(2):
+        memory.sample(1)
+        memory.update_uncertainty(xp.ones(1, dtype=xp.bfloat16))
+    assert sorted(memory.state_dict()["values"]) == [-1.0, float("inf")]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import DataError, TrajectoryReplay, UniformReplay, UsageError
+from rewind import DataError, PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError
 from tests.helpers import make, ragged_lengths
 
 
@@ -118,3 +118,33 @@ def test_static_memories_check_feedback_and_let_it_pass():
         memory.update_priorities([0.1, 0.2])
         with pytest.raises(DataError):
             memory.update_uncertainty([0.1])
+
+
+def test_a_plan_for_other_data_is_an_error_and_changes_nothing():
+    for memory in (TrajectoryReplay("lower_uqm_unc", seed=0), UniformReplay(seed=0), PrioritizedReplay(seed=0)):
+        memory.load_offline_dataset(make(np.full(2000, 5)))
+        old = memory.plan(4, 8)
+        memory.load_offline_dataset(make([5, 3, 4] * 4))
+        before = memory.state_dict()
+        for call in (
+            lambda memory=memory, old=old: memory.update_uncertainty(np.ones((4, 8)), old),
+            lambda memory=memory, old=old: memory.update_priorities(np.ones((4, 8)), old),
+            lambda memory=memory, old=old: memory.gather(old, 0),
+            lambda memory=memory, old=old: memory.chunks(old[2], 3),
+        ):
+            with pytest.raises(UsageError, match="made for other data than the memory holds now: plan again"):
+                call()
+        assert memory.state_dict() == before
+
+
+@pytest.mark.filterwarnings("ignore:.*stagger")
+def test_a_sweep_that_starts_in_the_middle_says_nothing_of_its_trajectory():
+    data = make(np.full(4, 20), known=1.0)
+    memory = memory_on(data, "lower_mean_unc", stagger=True, seed=3)
+    whole = -(np.arange(20)[data.transitions[0] - 20 :].mean())
+    for _ in range(100):
+        batch = memory.sample(2)
+        memory.update_uncertainty(batch.timesteps.astype(float))
+        values = np.array(memory.state_dict()["values"])
+        assert np.allclose(values[np.isfinite(values)], whole)
+    assert np.isfinite(values).all()

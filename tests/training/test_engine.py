@@ -14,6 +14,7 @@ from rewind.agents import TD3BC, ReBRAC
 from rewind.training import Options, Run, Sampler, View, make_runs, train
 from rewind.training.engine import Engine, seed_key
 from rewind.training.group import Group, action_units, groups_of
+from rewind.training.options import with_batch_size
 from rewind.training.policies import to_policy
 from rewind.training.spec import possible_q
 from rewind.training.view import Source, best_fraction, make_normaliser, make_table
@@ -34,7 +35,7 @@ def assert_close(first, second, tolerance=2e-4):
     "algorithm", ["td3_bc", *(pytest.param(name, marks=pytest.mark.long) for name in ("iql", "edac")), "bc"]
 )
 def test_a_run_in_a_group_of_eight_equals_the_run_alone(algorithm):
-    samplers = ["baseline", "tr", "uqm_reward", "lower_uqm_unc"]
+    samplers = ["baseline", "tr", "uqm_reward", "max_reward" if algorithm == "bc" else "lower_uqm_unc"]
     settings = {"ensemble": 3, **SMALL} if algorithm == "edac" else SMALL
     several = {"seeds": [3, 4]} if algorithm == "bc" else {"betas": [1.0, 0.5], "seeds": [3]}
     runs = make_runs(DATA, algorithm, samplers=samplers, **several, **settings)
@@ -117,7 +118,8 @@ def test_shapes_split_the_groups_and_numbers_and_views_do_not():
     runs = [*small, *other_shape, *other_view, *other_agent]
     assert [len(group) for group in groups_of(runs)] == [9, 1, 1]
     trained = train(DATA, runs, steps=20, **QUIET)
-    assert [result.run for result in trained] == runs
+    assert [result.run for result in trained[:-1]] == runs[:-1]
+    assert trained[-1].run.name == other_agent[0].name  # whose learning rate knows its end now
 
 
 def test_q_that_no_rewards_add_up_to_is_reported_once(capsys, monkeypatch):
@@ -244,7 +246,6 @@ BAD = {
     "no batch": (lambda: train(DATA, make_runs(DATA, **SMALL), batch_size=-1), UsageError, "batch_size is -1"),
     "no block": (lambda: train(DATA, make_runs(DATA, **SMALL), block=0), UsageError, "block is 0; expected at least 1"),
     "resume from nowhere": (lambda: train(DATA, make_runs(DATA, **SMALL), resume=True), UsageError, "resume needs"),
-    "odd log": (lambda: train(DATA, make_runs(DATA, **SMALL), log_every=5, **QUIET), UsageError, "log_every is 5"),
     "no runs": (lambda: train(DATA, []), UsageError, "no runs"),
     "odd steps": (
         lambda: train(DATA, make_runs(DATA, **SMALL), steps=21, **QUIET),
@@ -395,3 +396,31 @@ def test_the_best_fraction_is_rounded_up_and_never_empty():
     for wrong in (0.0, 1.1, float("nan")):
         with pytest.raises(UsageError, match="top"):
             View(top=wrong)
+
+
+def test_a_run_in_python_has_the_numbers_that_the_command_gives_it():
+    trained = train(DATA, make_runs(DATA, "iql", seeds=np.arange(1), **SMALL), steps=40, **QUIET)
+    assert trained[0].run.agent.total_steps == 40  # its learning rate falls until then
+    chosen = make_runs(DATA, "iql", total_steps=100, betas=np.float32(0.5), **SMALL)
+    assert train(DATA, chosen, steps=40, **QUIET)[0].run.agent.total_steps == 100
+    hopper = replace(DATA, name="rewind/hopper-medium-v1")
+    td3_bc, rebrac = (make_runs(hopper, name)[0] for name in ("td3_bc", "rebrac"))
+    assert with_batch_size(Options(), hopper, [td3_bc]).batch_size == 256
+    assert with_batch_size(Options(), hopper, [rebrac]).batch_size == 1024
+    assert with_batch_size(Options(batch_size=8), hopper, [td3_bc, rebrac]).batch_size == 8
+    with pytest.raises(UsageError, match="the papers have batches of 256 and 1024 here: give a batch_size"):
+        train(hopper, [td3_bc, rebrac], steps=10)
+
+
+def test_blocks_and_lines_of_the_log_are_whole_periods():
+    (run,) = make_runs(DATA, "td3_bc", period=3, **SMALL)
+    (trained,) = train(DATA, [run], steps=30, log_every=10, **QUIET)
+    assert [record["step"] for record in trained.records] == [12, 24, 30]
+    assert trained.block == 999
+
+
+@pytest.mark.parametrize(("algorithm", "settings"), [("bc", {}), ("edac", {"ensemble": 1})])
+def test_ranks_that_follow_critics_need_several(algorithm, settings):
+    runs = make_runs(DATA, algorithm, samplers=["lower_uqm_unc"], **SMALL, **settings)
+    with pytest.raises(UsageError, match=r"'lower_uqm_unc' ranks by how much critics disagree, but .* fewer than two"):
+        train(DATA, runs, steps=10, **QUIET)

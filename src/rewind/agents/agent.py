@@ -95,7 +95,10 @@ class Transitions(NamedTuple):
 def shape(default: Any = ..., low: float | None = None) -> Any:
     """A field that is part of the compiled program: sizes, and what belongs to the data set. low: the least value."""
     metadata = {} if low is None else {RANGE: (low, math.inf)}
-    return eqx.field(static=True, metadata=metadata, **({} if default is ... else {"default": default}))
+    options: dict[str, Any] = {} if default is ... else {"default": default}
+    if isinstance(default, tuple):
+        options["converter"] = lambda value: tuple(value) if isinstance(value, list) else value
+    return eqx.field(static=True, metadata=metadata, **options)
 
 
 def number(default: float, low: float = -math.inf, high: float = math.inf) -> Any:
@@ -104,6 +107,8 @@ def number(default: float, low: float = -math.inf, high: float = math.inf) -> An
 
 
 def _check_range(name: str, value: Any, low: float, high: float, default: Any) -> None:
+    if isinstance(default, tuple) and not isinstance(value, tuple):
+        raise UsageError(f"{name} is {value!r}; expected several numbers, such as {default}")
     numbers, endless = np.asarray(value), isinstance(default, float) and math.isinf(default)
     numeric = numbers.dtype.kind in "biuf"
     if not numeric or not ((low <= numbers) & (numbers <= high) & (np.isfinite(numbers) | endless)).all():
@@ -216,6 +221,11 @@ class Agent(eqx.Module, Generic[State]):
         return None
 
     @property
+    def disagrees(self) -> bool:
+        """Whether it has several critics, whose disagreement `update` returns."""
+        return self.discount is not None
+
+    @property
     def largest_penalty(self) -> Scalar:
         """The most that a bootstrap can be below a value, which rewards do not show."""
         return 0.0
@@ -253,5 +263,5 @@ class Agent(eqx.Module, Generic[State]):
 
     @classmethod
     def defaults(cls, steps: int) -> dict[str, float]:
-        """Fields whose default depends on the number of training steps."""
+        """Fields that depend on the number of training steps, where they are infinite: their default."""
         return {}

@@ -59,6 +59,10 @@ class EDAC(Agent[EDACState]):
     target_rate: Scalar = number(0.005, 0, 1)
     target_entropy: Scalar = number(-1.0)  # per action dimension
 
+    @property
+    def disagrees(self) -> bool:
+        return self.ensemble > 1
+
     def init(self, key: Array, batch_size: int) -> EDACState:
         actor_key, critic_key, key = jax.random.split(key, 3)
         sizes = [self.observation_size + self.action_size, *self.hidden, 1]

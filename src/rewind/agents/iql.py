@@ -43,7 +43,7 @@ class IQL(Agent[IQLState]):
     critic_rate: Scalar = number(3e-4, 0)
     value_rate: Scalar = number(3e-4, 0)
     target_rate: Scalar = number(0.005, 0, 1)
-    total_steps: Scalar = number(1e6, 1)
+    total_steps: Scalar = number(math.inf, 1)  # inf: those of the training
     target_low: Scalar = number(-math.inf)  # bounds of the critics' targets
     target_high: Scalar = number(math.inf)
 

@@ -197,6 +197,7 @@ def report(
     """Print the table; write results and policies."""
     about = {
         "alive": [result.alive for result in trained],
+        "blocks": [result.block for result in trained],
         "data": {data.name or file_name(command): data.fingerprint},
         "seconds_per_update": None,
         "group_seconds": 0.0,  # not measured

@@ -59,15 +59,17 @@ def group_rows(
     """The results of runs that were trained together: a row for each evaluation of each run.
 
     records: what was logged of each run
-    about: `alive`, of each run whether its numbers stayed finite; `data`, the fingerprints by data set; and the columns
-        that are the same for all: seconds_per_update, group_seconds, device, versions
+    about: `alive`, of each run whether its numbers stayed finite; `data`, the fingerprints by data set; `blocks`, of
+        each run, if known; and the columns that are the same for all: seconds_per_update, group_seconds, device,
+        versions
     """
     group, finished = group_name(specs), datetime.now(UTC).isoformat(timespec="seconds")
-    block = DYNAMIC_BLOCK if any(spec.dynamic for spec in specs) else BLOCK
+    usual = DYNAMIC_BLOCK if any(spec.dynamic for spec in specs) else BLOCK
+    blocks = about.get("blocks") or [spec.block or usual for spec in specs]
     rows = []
-    for spec, alive, logged in zip(specs, about["alive"], records, strict=True):
+    for spec, block, alive, logged in zip(specs, blocks, about["alive"], records, strict=True):
         common = spec.record() | {
-            "run": spec.run, "group": group, "suite": spec.suite, "block": spec.block or block,
+            "run": spec.run, "group": group, "suite": spec.suite, "block": block,
             "settings": json.dumps(dict(spec.settings), sort_keys=True), "runs_together": len(specs),
             "data_fingerprint": about["data"][spec.dataset], "finished": finished,
             **{name: about[name] for name in ("seconds_per_update", "group_seconds", "device", "versions")},

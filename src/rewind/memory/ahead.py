@@ -65,6 +65,7 @@ class ReadAhead(Iterator[Batch]):
             while len(self._ahead) <= self._plans:
                 before = self._memory.snapshot()
                 self._ahead.append((before, *self._start(self._memory.plan(*self._shape))))
+                self._memory._last = None  # which nobody has seen: feedback needs `plan`
             self._before, plan, store, reading = self._ahead.popleft()
             self._current = self._batches(plan, store, reading)
             following = next(self._current)

@@ -86,6 +86,7 @@ class Plan:
     fresh: Array  # (steps, batch) bool: a slot starts a sweep here
     trajectories: Array  # (steps, batch) trajectory of each row
     first_step: int  # number of batches planned before
+    data: str = ""  # digest of the data that it has rows of; empty: not known
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -101,7 +102,7 @@ class Plan:
         """One step as a separate plan."""
         step = range(len(self))[step]
         rows = slice(step, step + 1)
-        return Plan(self.indices[rows], self.fresh[rows], self.trajectories[rows], self.first_step + step)
+        return Plan(self.indices[rows], self.fresh[rows], self.trajectories[rows], self.first_step + step, self.data)
 
 
 def is_integer(value: object) -> bool:
@@ -114,14 +115,16 @@ def check_positive(**numbers: Any) -> None:
             raise UsageError(f"{name} is {value!r}; expected a positive integer")
 
 
-def check_plan(plan: object) -> None:
+def check_plan(plan: object, data: str = "") -> None:
+    """data: digest of the data that it should have rows of"""
     if not isinstance(plan, Plan):
         raise UsageError(f"the plan is a {type(plan).__name__}; expected what plan(...) returned")
+    if data and plan.data not in ("", data):
+        raise UsageError("the plan was made for other data than the memory holds now: plan again after loading data")
 
 
 def check_step(plan: Plan, step: Any) -> None:
     """A step may be counted from the end, as in any sequence."""
-    check_plan(plan)
     if not (is_integer(step) and -len(plan) <= step < len(plan)):
         raise UsageError(f"step is {step!r}; expected a whole number below {len(plan)}, the steps of the plan")
 

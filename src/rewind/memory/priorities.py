@@ -103,7 +103,8 @@ _OWN = {
     "advantage": Priority(advantage, "trajectories"),
 }
 
-PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN, kind=Priority)
+_MEANT = ("uniform", "tr", "baseline", "given", *RULES)  # by memories, samplers and states
+PRIORITIES: Registry[Priority] = Registry("priority", "rewind.priorities", _OWN, kind=Priority, reserved=_MEANT)
 
 
 def given_values(priorities: Any, count: int) -> Array:

@@ -19,7 +19,7 @@ class Recording(NamedTuple):
 
     values: Array  # (rows,) the newest value of each row
     began: Array  # (batch,) the first row of each slot's sweep
-    complete: Array  # (batch,) bool: every row of the sweep so far has a value
+    complete: Array  # (batch,) bool: every row so far has a value, from the last transition of the trajectory on
 
 
 class Recorder:
@@ -62,7 +62,7 @@ class Recorder:
         most_rows = plan.indices.size + int(played)
         most_sweeps = plan.batch_size + int(np.count_nonzero(plan.fresh))
         numbers, lengths, ended, incomplete = _record(
-            plan.indices, plan.fresh, at, values, recording, store.starts, most_rows, most_sweeps
+            plan.indices, plan.fresh, at, values, recording, store.starts, store.transitions, most_rows, most_sweeps
         )
         self.fed_step = plan.first_step + len(plan)
         missed = "some rows of a sweep were skipped" if incomplete else ""
@@ -100,6 +100,7 @@ def _record(
     values: Array,
     recording: Recording,
     starts: Array,
+    transitions: Array,
     most_rows: int,
     most_sweeps: int,
 ) -> tuple[Array, Array, Array, int]:
@@ -108,7 +109,8 @@ def _record(
     indices, fresh, trajectories, values: (steps, batch); trajectory -1 was dropped, its values are ignored
     most_rows, most_sweeps: upper bounds for what ends here
     returns: the ended sweeps' values one after another, their lengths, their trajectories, and the number of sweeps
-    that ended with rows without a value
+    that ended with rows without a value, though they began at the last transition: one that starts in the middle
+    (`stagger`) says nothing of its whole trajectory
     """
     steps, batch = indices.shape
     ended_values = np.empty(most_rows, np.float32)
@@ -123,7 +125,7 @@ def _record(
                 continue
             if fresh[step, slot]:
                 recording.began[slot] = row
-                recording.complete[slot] = True
+                recording.complete[slot] = row == starts[trajectory] + transitions[trajectory] - 1
             recording.values[row] = values[step, slot]
             if row > starts[trajectory]:
                 continue
@@ -134,7 +136,7 @@ def _record(
                 ended_trajectories[ended] = trajectory
                 filled += length
                 ended += 1
-            else:
+            elif recording.began[slot] == starts[trajectory] + transitions[trajectory] - 1:
                 incomplete += 1
             recording.complete[slot] = False
     return ended_values[:filled], ended_lengths[:ended], ended_trajectories[:ended], incomplete

@@ -117,7 +117,7 @@ class Replay(ABC):
         plan = into
         if plan is None:
             plan = Plan(np.empty(shape, np.int64), np.empty(shape, bool), np.empty(shape, np.int64), 0)
-        plan.first_step = self._step
+        plan.first_step, plan.data = self._step, store.origin
         self._fill(plan, store)
         self._step += int(steps)
         self._last = plan
@@ -130,6 +130,7 @@ class Replay(ABC):
 
     def gather(self, plan: Plan, step: int, length: int | None = None) -> Batch:
         """The batch of one step of a plan, or the chunks of this length that start at its rows."""
+        check_plan(plan, self.store.origin)
         check_step(plan, step)
         if length is not None:
             return self.store.gather_chunks(plan[step], length)
@@ -138,6 +139,7 @@ class Replay(ABC):
 
     def chunks(self, plan: Plan, length: int) -> tuple[Array, Array]:
         """The rows of the chunks that start at the rows of a plan, and which are valid; both (steps, batch, length)."""
+        check_plan(plan, self.store.origin)
         return self.store.chunks(plan, length)
 
     # Feedback. A memory that does not use it still checks it, so that memories are interchangeable.
@@ -154,7 +156,7 @@ class Replay(ABC):
         plan = self._last if plan is None else plan
         if plan is None:
             raise UsageError(f"update of {name} before any sample or plan")
-        check_plan(plan)
+        check_plan(plan, self.store.origin)
         array = to_numpy(values)
         shape = plan.indices.shape
         if array.shape != shape and not (len(plan) == 1 and array.shape == shape[1:]):
@@ -219,7 +221,7 @@ class Replay(ABC):
             loaded._step, loaded._last = int(state["step"]), None
             if "pending.first_step" in state:
                 arrays = {name: np.array(state[f"pending.{name}"]) for name in PLANNED}
-                loaded._last = Plan(**arrays, first_step=int(state["pending.first_step"]))
+                loaded._last = Plan(**arrays, first_step=int(state["pending.first_step"]), data=loaded.store.origin)
         except UsageError:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as error:

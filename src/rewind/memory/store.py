@@ -46,6 +46,7 @@ class Store:
         self._owned = False
         self._owners: Array | None = None  # (rows,) the number of each row's trajectory
         self._fingerprint: str | None = data.fingerprint
+        self.origin = data.fingerprint  # the digest of what was loaded, which plans carry
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -143,7 +144,7 @@ class Store:
         rows = rows_of(self.starts, self.lengths)
         held = {name: getattr(self, name) for name in (*PER_ROW, *PER_TRAJECTORY) if getattr(self, name) is not None}
         arrays = {
-            part: array.take(rows, axis=0) if name in PER_ROW else array.copy()
+            part: array.take(rows, axis=0) if name in PER_ROW else np.array(array)
             for name, value in held.items()
             for part, array in named_parts(name, value).items()
         }
@@ -280,7 +281,7 @@ def load_store(state: Mapping[str, Any], capacity: int | None) -> Store:
             extras=find_parts(state, "data.extras") or {},
         )
     )
-    store.capacity, store._fingerprint = capacity, str(state["data"])
+    store.capacity, store._fingerprint, store.origin = capacity, str(state["data"]), str(state["data"])
     if state["data.grown"]:
         store.place(np.array(state["data.starts"]), *(int(state[f"data.{name}"]) for name in ("first", "head", "rows")))
     return store

@@ -55,6 +55,7 @@ class Group:
         self.sources = sources_of(data, runs, batch_size)
         self.planner = Planner([source.data for source in self.sources], runs, batch_size)
         dynamic = self.planner.dynamic
+        check_disagreement([runs[number] for number in dynamic])
         agent, sources = runs[0].agent, list({source.first: source for source in self.sources}.values())
         self.reader = BlockReader(self.sources, agent, batch_size) if is_on_disk(sources) else None
         self.engine = Engine(
@@ -68,7 +69,8 @@ class Group:
         )
         self.possible = [possible_q(source.data, run.agent) for source, run in zip(self.sources, runs, strict=True)]
         self.period = agent.period
-        self.block = (DYNAMIC_BLOCK if len(dynamic) else BLOCK) if block is None else block
+        usual = DYNAMIC_BLOCK if len(dynamic) else BLOCK
+        self.block = max(self.period, usual - usual % self.period) if block is None else block
         if block is None and self.reader is not None:
             self.block = min(self.block, self.reader.most_steps(self.period))
         if self.block % self.period:
@@ -249,9 +251,18 @@ def check_runs(data: Trajectories, runs: Sequence[Run], options: Options) -> Non
         for run in {id(data_of(run, data)): run for run in together}.values():  # one for each data set
             check_data(data_of(run, data), run, options.batch_size)
         period = together[0].agent.period
-        for name, value in (("steps", options.steps), ("log_every", options.log_every)):
-            if value % period:
-                raise UsageError(f"{name} is {value:,}; expected a multiple of the agent's period, {period}")
+        if options.steps % period:
+            raise UsageError(f"steps is {options.steps:,}; expected a multiple of the agent's period, {period}")
+
+
+def check_disagreement(runs: Sequence[Run]) -> None:
+    """runs: whose ranks follow the critics"""
+    for run in runs:
+        if not run.agent.disagrees:
+            raise UsageError(
+                f"sampler {run.sampler.name!r} ranks by how much critics disagree, but {type(run.agent).__name__} has "
+                "fewer than two here: choose a priority by rewards, or tr"
+            )
 
 
 def check_data(data: Trajectories, run: Run, batch_size: int) -> None:

@@ -1,6 +1,6 @@
 """What a training takes apart from its data and runs, and how it may end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from rewind.agents import AGENTS
+from rewind.agents.settings import paper_batch_size
 from rewind.checked_log import Record
 from rewind.data import Trajectories
 from rewind.errors import RewindError, UsageError, unknown_name
-from rewind.training.spec import Run
+from rewind.training.spec import Run, data_of
 from rewind.training.view import AS_THEY_ARE, Normaliser
 
 
@@ -36,6 +38,7 @@ class Trained:
     records: list[Record] = field(default_factory=list)
     actions: Normaliser = AS_THEY_ARE
     data: Trajectories | None = None  # as it saw them; None: not known
+    block: int | None = None  # steps that were planned at once; None: not known
 
     def act(self, observations: Any) -> Any:
         """(rows, observation) -> (rows, action): the deterministic policy on raw observations."""
@@ -48,9 +51,9 @@ class Options:
     """How to train, apart from what."""
 
     steps: int = 1_000_000
-    batch_size: int = 256
+    batch_size: int = 0  # 0: the papers' for the agents and the data, mostly 256
     block: int | None = None  # steps planned at once; None: 1000, or 100 where ranks follow the critics
-    log_every: int = 1000
+    log_every: int = 1000  # or the next whole period of the agent
     evaluate_every: int = 0  # 0: only at the end
     evaluate_at: tuple[int, ...] = ()  # and after these steps
     out: Path | None = None  # where metrics and checkpoints go; None: nowhere
@@ -69,12 +72,12 @@ class Options:
     on_evaluation: Callable[[list[Record]], None] | None = None  # is given the records of each evaluation
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "log_every"):
+        for name in ("steps", "log_every"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected at least 1")
         if self.block is not None and self.block < 1:
             raise UsageError(f"block is {self.block}; expected at least 1, or None")
-        for name in ("evaluate_every", "checkpoint_minutes"):
+        for name in ("batch_size", "evaluate_every", "checkpoint_minutes"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise UsageError(f"{name} is {getattr(self, name)}; expected 0 or more")
         if self.resume and self.out is None:
@@ -87,12 +90,17 @@ class Options:
         every = self.evaluate_every
         grid = range(every, self.steps, every) if every > 0 else ()
         wanted = {step for step in (*grid, *self.evaluate_at) if 0 < step < self.steps}
-        return sorted({step + -step % period for step in wanted} | {self.steps})
+        return sorted({whole(step, period) for step in wanted} | {self.steps})
 
     def described(self) -> dict[str, Any]:
         """What is saved of them for whoever wants to know."""
         elsewhere = ("out", "resume", "record", "about", "stop", "on_evaluation")
         return {name: value for name, value in vars(self).items() if name not in elsewhere}
+
+
+def whole(steps: int, period: int) -> int:
+    """So many steps, or more: whole periods of an agent."""
+    return steps + -steps % period
 
 
 def combined(options: Options | None, settings: Mapping[str, Any]) -> Options:
@@ -102,3 +110,14 @@ def combined(options: Options | None, settings: Mapping[str, Any]) -> Options:
         if name not in names:
             raise unknown_name("option", name, names)
     return replace(options or Options(), **settings)
+
+
+def with_batch_size(options: Options, data: Trajectories, runs: Sequence[Run]) -> Options:
+    """The options with the papers' batch size for these runs, where they have none."""
+    if options.batch_size:
+        return options
+    names = {AGENTS[name]: name for name in AGENTS if AGENTS.is_own(name)}
+    sizes = {paper_batch_size(names.get(type(run.agent), ""), data_of(run, data).name) for run in runs}
+    if len(sizes) > 1:
+        raise UsageError(f"the papers have batches of {' and '.join(map(str, sorted(sizes)))} here: give a batch_size")
+    return replace(options, batch_size=sizes.pop())

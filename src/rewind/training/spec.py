@@ -15,6 +15,7 @@ from rewind.data import Trajectories
 from rewind.data.episodes import with_keys
 from rewind.errors import UsageError, unknown_name
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
+from rewind.memory.batch import is_integer
 from rewind.run_spec import AROUND, OFF, PRECISION, SAMPLING, VIEW, RunSpec
 from rewind.targets import target_bounds
 from rewind.training.view import WITHOUT_HOLD_OUT, View, loaded
@@ -107,7 +108,7 @@ def make_runs(
     algorithm: str = "td3_bc",
     *,
     samplers: str | Sampler | Sequence[str | Sampler] = ("tr",),
-    betas: float | Sequence[float | None] = (1.0,),
+    betas: float | Sequence[float | None] | None = (1.0,),
     seeds: Iterable[int] = (0,),
     view: View | None = None,
     top: float | None = None,
@@ -124,18 +125,18 @@ def make_runs(
     _check_settings(algorithm, settings)
     data = agent_data(kind, loaded(dataset))
     samplers = [samplers] if isinstance(samplers, (str, Sampler)) else samplers
-    betas = [betas] if isinstance(betas, (int, float)) else betas
-    betas = betas if kind.has("beta") else [1.0]
-    if isinstance(seeds, int):
+    several = betas if isinstance(betas, (Sequence, np.ndarray)) else [betas]
+    several = several if kind.has("beta") else [1.0]
+    if is_integer(seeds):
         raise UsageError(f"seeds is {seeds}; expected several numbers: [{seeds}], or range({seeds}) for that many")
-    seeds = list(seeds)
+    seeds = [int(seed) for seed in seeds]
     chosen_view = View(**paper_view(algorithm, data.name)) if view is None else view
     if top is not None:
         chosen_view = replace(chosen_view, top=top)
     sizes = {f"{what}_size": _width(what, getattr(data, f"{what}s")) for what in ("observation", "action")}
     runs = []
     for sampler in samplers:
-        for beta in betas:
+        for beta in several:
             value = required_beta(data.name) if beta is None else beta
             weighted = {"beta": value} if kind.has("beta") else {}
             agent = kind(**sizes, **{**paper_settings(algorithm, data.name), **weighted, **settings})
@@ -196,6 +197,15 @@ def _width(what: str, array: Any) -> int:
             f"give the {what}s the shape ({len(array):,}, numbers); {hint}"
         )
     return int(array.shape[1])
+
+
+def for_steps(run: Run, steps: int) -> Run:
+    """The run with the fields that depend on the number of steps, where they are not set."""
+    agent = run.agent
+    unset: dict[str, Any] = {
+        name: value for name, value in agent.defaults(steps).items() if np.isinf(vars(agent)[name])
+    }
+    return replace(run, agent=replace(agent, **unset)) if unset else run
 
 
 def usual_settings(algorithm: str, dataset: str | None, steps: int) -> dict[str, Any]:

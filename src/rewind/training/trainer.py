@@ -22,11 +22,11 @@ from rewind.training.evaluations import Evaluate, GroupEvaluator, as_evaluator
 from rewind.training.group import Group, check_runs, groups_of
 from rewind.training.journal import LOOK, Journal
 from rewind.training.log import TensorBoard, WeightsAndBiases
-from rewind.training.options import CannotResume, Options, Stopped, Trained, combined
+from rewind.training.options import CannotResume, Options, Stopped, Trained, combined, whole, with_batch_size
 from rewind.training.planner import Planned
 from rewind.training.policies import save_trained
 from rewind.training.session import check_options, find_device, group_folder, prepare_folder
-from rewind.training.spec import Run
+from rewind.training.spec import Run, for_steps
 from rewind.training.view import loaded
 
 
@@ -82,6 +82,8 @@ class Trainer:
             if options.fused:
                 check_fused()
             self.data = loaded(dataset)
+            self.options = options = with_batch_size(options, self.data, self.runs)
+            self.runs = [for_steps(run, options.steps) for run in self.runs]
             check_runs(self.data, self.runs, options)
             check_options(options)
             if options.out is not None:
@@ -152,6 +154,7 @@ class Trainer:
     def _begin(self, index: int, numbers: list[int]) -> None:
         options, runs = self.options, [self.runs[number] for number in numbers]
         group = self.group = Group(self.data, runs, numbers, options.batch_size, options.block, fused=options.fused)
+        self._log_every = whole(options.log_every, group.period)
         self.evaluation_steps = [] if self.evaluator is None else options.evaluation_steps(group.period)
         self._saved_at, self._unsaved = time.monotonic(), False
         folder = self.folder = None if options.out is None else group_folder(options.out, index)
@@ -239,14 +242,14 @@ class Trainer:
             policy = jax.tree.map(lambda leaf, at=at: leaf[at], policies)
             source, records = group.sources[at], journal.records[number]
             self._trained[number] = Trained(
-                self.runs[number], policy, source.normaliser, alive, records, source.actions, source.data
-            )
+                self.runs[number], policy, source.normaliser, alive, records, source.actions, source.data, group.block
+            )  # fmt: skip
 
     def _next_stop(self) -> int:
         """The next step at which something other than training happens; blocks end there."""
         step, options = self.group.step, self.options
         stops = [options.steps, *(stop for stop in self.evaluation_steps if stop > step)]
-        stops.append((step // options.log_every + 1) * options.log_every)
+        stops.append((step // self._log_every + 1) * self._log_every)
         return min(stops)
 
     def _asked_to_stop(self) -> bool:
@@ -260,7 +263,7 @@ class Trainer:
         """Log all finished blocks but the last `keep`, where a line is due."""
         while len(unlogged) > keep:
             step, planned, outcome = unlogged.pop(0)
-            if step % self.options.log_every == 0 or step >= self.options.steps:
+            if step % self._log_every == 0 or step >= self.options.steps:
                 records = self.group.records(step, planned, outcome)
                 self.journal.write(records)
                 problems = {(r["run"], kind): line for r in records for kind, line in self.group.problems(r).items()}
@@ -294,4 +297,6 @@ class Trainer:
         self._saved_at = time.monotonic()
 
     def _where(self) -> str:
-        return f"; everything is in {self.folder}, resume=True or --resume continues" if self.folder else ""
+        if self.folder is None:
+            return "; nothing was saved, as no folder was given (out=...)"
+        return f"; everything is in {self.folder}, resume=True or --resume continues"

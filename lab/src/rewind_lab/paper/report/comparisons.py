@@ -11,7 +11,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.report.methods import Method
-from rewind.statistics import LEVEL, Estimate, Measured, deviation, mean, over_tasks
+from rewind.statistics import LEVEL, Estimate, Measured, deviation, mean, over_tasks, welch
 from rewind_lab.paper.published import Printed, published, slips
 from rewind_lab.paper.report.results import PaperResults, method_of
 
@@ -25,7 +25,6 @@ FLOOR, CEILING = 5.0, 95.0
 LEAST_RUNS = 3  # on each side of a comparison, for a data set to count
 LEAST_SETS = 3  # that count, or all where a claim is about fewer
 PAPER_RUNS = 3
-SIGMAS = 1.96  # of a 95% interval
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -49,20 +48,26 @@ def without_slip(table: str, row: str, number: Printed) -> Printed:
 
 def agreement(ours: Array, theirs: Printed) -> str:
     """Whether a score agrees with the paper's: within 5 points; similar: farther apart, but the runs of both vary."""
-    return compared(float(ours.mean()) - theirs.mean, NEAR, squared_error(ours, theirs))
+    return compared(welch(float(ours.mean()) - theirs.mean, errors(ours, theirs)), NEAR)
 
 
-def squared_error(ours: Array, theirs: Printed) -> float:
-    """Of the difference of two means."""
-    return (deviation(ours) or 0.0) ** 2 / len(ours) + (theirs.std or 0.0) ** 2 / PAPER_RUNS
+def errors(ours: Array, theirs: Printed) -> list[tuple[float, int]]:
+    """Of two means, ours and the paper's, for `welch`; a single run of ours adds none."""
+    own = [((deviation(ours) or 0.0) ** 2 / len(ours), len(ours) - 1)] if len(ours) > 1 else []
+    return [*own, paper_error(theirs)]
 
 
-def compared(difference: float, near: float, squared: float) -> str:
-    if abs(difference) <= near:
+def paper_error(number: Printed, weight: float = 1.0) -> tuple[float, int]:
+    """The squared error of the paper's mean, from its deviation, and its degrees of freedom."""
+    return (weight * (number.std or 0.0)) ** 2 / PAPER_RUNS, PAPER_RUNS - 1
+
+
+def compared(difference: Measured, near: float) -> str:
+    if abs(difference.value) <= near:
         return "agrees"
-    if abs(difference) <= SIGMAS * np.sqrt(squared):
+    if difference.estimate.low <= 0 <= difference.estimate.high:
         return "similar"
-    return "higher" if difference > 0 else "lower"
+    return "higher" if difference.value > 0 else "lower"
 
 
 # Methods against each other
@@ -169,14 +174,13 @@ class Question:
         if not full:
             return None
         others = self._against(full, lambda name, method: there[name, method].mean)
-        value = variance = 0.0
+        value, parts = 0.0, []
         for name in full:
             for method, weight in self._weights(name, others).items():
                 number = there[name, method]
                 value += weight * number.mean / len(full)
-                variance += (weight / len(full)) ** 2 * (number.std or 0.0) ** 2 / PAPER_RUNS
-        reach = SIGMAS * float(np.sqrt(variance))
-        return Estimate(value, value - reach, value + reach)
+                parts.append(paper_error(number, weight / len(full)))
+        return welch(value, parts).estimate
 
     def _weights(self, name: str, others: Sequence[Column]) -> dict[Column, float]:
         """How each method counts; what stands on both sides (a weighted target of beta 1 is TR) counts as nothing."""

@@ -5,17 +5,18 @@ import numpy as np
 from rewind.data.catalogue import catalogue
 from rewind.report.document import Block, Cell, Fold, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, short
+from rewind.statistics import welch
 from rewind_lab.paper.published import SUITES, Printed, in_print, published, slips
-from rewind_lab.paper.report.comparisons import NEAR, agreement, compared, squared_error, without_slip
+from rewind_lab.paper.report.comparisons import NEAR, agreement, compared, errors, without_slip
 from rewind_lab.paper.report.results import PaperResults
 
 RULE = (
     "Each cell: our mean and standard deviation, with the number of runs, then the paper's. “=” agrees: the means "
-    f"differ by at most {NEAR:g} points. “≈” they differ by more, but by no more than 1.96 standard errors of both "
-    "together (the paper's from its deviation over 3 runs; a single run of ours adds none): such runs cannot tell them "
-    "apart. “▲” ours is higher, “▼” ours is lower, “·” there are no runs yet. A total is over the data sets that have "
-    f"runs, and the paper's over the same ones, as its rows add up; it agrees within {NEAR:g} points times the root of "
-    "their number."
+    f"differ by at most {NEAR:g} points. “≈” they differ by more, but the 95% interval of the difference holds 0 (by "
+    "Student's t, the paper's error from its deviation over 3 runs; a single run of ours adds none): such runs cannot "
+    "tell them apart. “▲” ours is higher, “▼” ours is lower, “·” there are no runs yet. A total is over the data sets "
+    f"that have runs, and the paper's over the same ones, as its rows add up; it agrees within {NEAR:g} points times "
+    "the root of their number."
 )
 TITLES = {
     "table_1": "Table 1: Trajectory Replay on three algorithms",
@@ -110,8 +111,8 @@ def _total(name: str, suite: str, column: str, results: PaperResults) -> Cell:
         theirs = sum(number.mean for number in rows.values()) if rows else None
         return Cell(beside="–" if theirs is None else f"{theirs:.1f}", kind="" if method == "original" else "missing")
     ours, theirs = sum(float(scores[row].mean()) for row in used), sum(rows[row].mean for row in used)
-    spread = sum(squared_error(scores[row], rows[row]) for row in used)
-    kind = compared(ours - theirs, NEAR * np.sqrt(len(used)), spread)
+    parts = [part for row in used for part in errors(scores[row], rows[row])]
+    kind = compared(welch(ours - theirs, parts), NEAR * np.sqrt(len(used)))
     part = "" if len(used) == len(rows) else f" ({len(used)} of {len(rows)} sets)"
     return Cell(f"{ours:.1f}{part}", f"{theirs:.1f}", kind)
 
