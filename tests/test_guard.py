@@ -106,6 +106,15 @@ def test_a_fallback_that_is_no_action_gets_one_line(fallback, message):
         rewind.GuardedPolicy(made(), 0, limit=0)
 
 
+def test_a_fallback_outside_the_actions_of_the_data_is_a_warning(recwarn):
+    with pytest.warns(match=r"the fallback, \[20.0, 5.0\], is outside the actions of the data: -?[\d.]+ to [\d.]+, "):
+        rewind.GuardedPolicy(made(), [20, 5])
+    recwarn.clear()
+    rewind.GuardedPolicy(made(), [20, 0.5])
+    rewind.GuardedPolicy(made(discrete=True), 1)
+    assert not recwarn.list
+
+
 def test_an_old_policy_can_be_guarded_against_nan_alone():
     old = FIXTURES / "policies" / "td3_bc"
     for asked in ({"fallback": 0.0}, {"clip": True}):

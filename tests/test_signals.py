@@ -10,7 +10,7 @@ import pytest
 
 from rewind import signals
 from rewind.errors import UsageError
-from rewind.signals import stop_signals
+from rewind.signals import obey_signal, stop_signals
 
 # The main thread runs no Python while it computes, as while JAX compiles.
 DEAF = """
@@ -44,6 +44,16 @@ def test_the_second_raises_an_interrupt_in_a_callers_process(capfd):
     assert capfd.readouterr().err.count("again to stop at once") == 1
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_long_work_that_keeps_nothing_obeys_what_was_noted(capfd):
+    obey_signal()
+    with stop_signals():
+        obey_signal()
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            obey_signal()
+    obey_signal()
 
 
 def test_a_command_notes_one_signal_and_leaves_handlers_as_they_were(capfd):

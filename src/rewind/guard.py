@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rewind.arrays import Array
-from rewind.errors import DataError, UsageError, one_line
+from rewind.errors import DataError, UsageError, one_line, warn
 
 RULE = "outside: a column 5% of its range beyond the data, or 1.1 times the Mahalanobis distance of 99.9% of the rows"
 UNKNOWN = "this policy was saved without the range of its training data, by an earlier version"
@@ -143,7 +143,12 @@ class GuardedPolicy:
         if self.limit is not None and self.policy.support is None:
             raise UsageError(f"{UNKNOWN}: train again, or pass limit=None to check for NaN alone")
         if not callable(self.fallback):
-            self._checked(self.fallback, ())
+            given, support = self._checked(self.fallback, ()), self.policy.support
+            if support is not None and not self.policy.discrete:
+                low, high = support.action_low, support.action_high
+                if ((given < low) | (given > high)).any():
+                    units = ", ".join(f"{a:g} to {b:g}" for a, b in zip(low, high, strict=True))
+                    warn(f"the fallback, {given.tolist()}, is outside the actions of the data: {units}")
 
     def __call__(self, observations: Any) -> Array:
         return self.act(observations)[0]

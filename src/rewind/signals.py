@@ -52,6 +52,12 @@ def stop_signals(received: list[int] | None = None, *, end: bool = False) -> Ite
             signal.signal(number, handler)
 
 
+def obey_signal() -> None:
+    """Raise `KeyboardInterrupt` if one has come: for long work that keeps nothing of what it has done."""
+    if _noted:
+        raise KeyboardInterrupt
+
+
 def _watch(received: list[int]) -> Callable[[], None]:
     """Count the signals in a thread; a function that ends this."""
     reader, writer = os.pipe()

@@ -63,14 +63,23 @@ def lambda_window(window: Any, bootstrap: Any, *, discount: Any, lam: Any, low: 
     low, high: bounds of the targets, None for no bound
     returns: (...)
     """
-    xp, target = _namespace(bootstrap), None
-    for row in reversed(range(bootstrap.shape[-1])):
-        reward, ahead = window.rewards[..., row], bootstrap[..., row]
+    xp = _namespace(bootstrap)
+
+    def carried(target: Any, row: Any) -> Any:
+        reward, terminal, tail, ahead = row
         if target is not None:
-            ahead = xp.where(window.tails[..., row], ahead, (1 - lam) * ahead + lam * target)
-        target = xp.where(window.terminals[..., row], reward, reward + discount * ahead)
-        if low is not None or high is not None:
-            target = xp.clip(target, low, high)
+            ahead = xp.where(tail, ahead, (1 - lam) * ahead + lam * target)
+        target = xp.where(terminal, reward, reward + discount * ahead)
+        return target if low is None and high is None else xp.clip(target, low, high)
+
+    columns = window.rewards, window.terminals, window.tails, bootstrap
+    target = carried(None, [column[..., -1] for column in columns])
+    if xp.__name__ == "jax.numpy":  # a loop: XLA's compiler takes minutes for the same written out over 40 rows
+        lax = importlib.import_module("jax").lax
+        earlier = [xp.moveaxis(column[..., :-1], -1, 0) for column in columns]
+        return lax.scan(lambda target, row: (carried(target, row), None), target, earlier, reverse=True)[0]
+    for at in reversed(range(bootstrap.shape[-1] - 1)):
+        target = carried(target, [column[..., at] for column in columns])
     return target
 
 
@@ -94,11 +103,11 @@ def target_bounds(rewards: Any, discount: float) -> tuple[float, float]:
 def excess(q: Any, low: float, high: float) -> Any:
     """How far Q is outside `target_bounds`, in units of their range: 0 inside; more than `SLACK` has diverged.
 
-    NaN if there are no bounds or Q is NaN.
+    NaN if Q is NaN, if there are no bounds, and if they are the same number: there is no unit then.
     """
-    if not np.isfinite([low, high]).all():
+    if not np.isfinite([low, high]).all() or low == high:
         return np.full(np.shape(q), np.nan)
-    return np.maximum(0.0, np.maximum(q - high, low - q)) / (high - low or 1.0)
+    return np.maximum(0.0, np.maximum(q - high, low - q)) / (high - low)
 
 
 NEVER_CARRIED = 3  # batches without a row that continues a sweep, after which a warning says so

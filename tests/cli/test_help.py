@@ -105,6 +105,10 @@ def test_help_lists_every_command_with_its_summary(capsys):
         ("data info", "rewind data info needs NAME: "),
         ("export policy", "rewind export needs --onnx: "),
         ("data list all", "rewind data list does not take 'all': "),
+        (
+            "train --dataset x --recommended yes",
+            "rewind train does not take 'yes' after --recommended, which takes no value: ",
+        ),
         ("data", "rewind data needs a command: list, "),
         ("trian", "unknown command 'trian': did you mean 'train'?"),
         ("--completion ksh", "--completion ksh: expected bash, zsh, fish, tcsh"),

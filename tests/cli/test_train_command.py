@@ -121,6 +121,10 @@ def test_longer_training_keeps_its_own_distance_of_evaluations(points, tmp_path)
         assert only["curve"]["steps"] == list(range(2, steps + 1, 2))  # 2: a twentieth of 40
 
 
+def interrupt(*arguments):
+    raise KeyboardInterrupt
+
+
 def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypatch):
     evaluate = Scorer.evaluate
 
@@ -144,6 +148,10 @@ def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypat
         patch.setattr("rewind.evaluation.rows.whole_file", no_space)
         error = fails(capsys, *arguments, "--steps", "40", "--resume")
     assert "No space left on device; the training is finished: make room" in error
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr("rewind.evaluation.rows.whole_file", interrupt)
+        run(*arguments, "--steps", "40", "--resume")
+    assert stop.value.code == 130 and "the training is finished: the same command with" in capsys.readouterr().err
     run(*arguments, "--steps", "40", "--resume")
     (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
     assert only["curve"]["steps"] == [20, 40]

@@ -13,6 +13,7 @@ from tests.helpers import make
 
 from rewind.agents.settings import paper_row
 from rewind.cli import train_recommended
+from rewind.cli.train_job import default_folder
 from rewind.cli.train_options import AgentOptions, DataOptions, EvaluationOptions, MemoryOptions, TrainOptions
 from rewind.cli.train_recommended import with_recommended
 from rewind.cli.train_runs import describe_runs
@@ -200,6 +201,21 @@ def test_recommended_settings_are_printed_with_their_evidence(capsys, table):
         engine_run(described.spec, sparse)
     with pytest.raises(UsageError, match="--recommended sets --betas: leave one of them out"):
         with_recommended(replace(command, agent=AgentOptions(betas=(0.5,))), sparse)
+    with pytest.raises(
+        UsageError, match="--recommended sets --samplers: leave one of them out"
+    ):  # the default, but given
+        with_recommended(replace(command, memory=MemoryOptions(("tr",), recommended=True)), sparse)
+    capsys.readouterr()
+    with_recommended(command, make([9] * 20, known=1.0, rewards=np.ones(180)))
+    assert capsys.readouterr().out.startswith("recommended for equal rewards: ")
+
+
+def test_the_default_sampler_and_the_same_one_by_name_train_in_one_folder():
+    def folder(*samplers):
+        command = TrainOptions(DataOptions("x.npz"), memory=MemoryOptions(samplers or None))
+        return default_folder(command, DATA)
+
+    assert folder() == folder("tr") != folder("baseline")
 
 
 def test_runs_of_the_old_auto_keep_their_ids():

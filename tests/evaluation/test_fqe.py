@@ -56,6 +56,13 @@ def test_values_go_on_after_a_time_out():
     assert result.cut == 60 and result.monte_carlo.value < 1.3  # a sum up to the time-out
 
 
+def test_a_longer_fit_has_less_left_to_move():
+    short, long = (evaluate_offline(log(), POLICIES, DISCOUNT, replace(SETTINGS, steps=steps)) for steps in (40, 400))
+    for fit in (short, long):
+        assert (np.abs(fit.left) <= 19 * np.abs(fit.drift)).all() and (fit.left * fit.drift >= 0).all()
+    assert abs(short.left[1]) > 0.01 > abs(long.left[1])
+
+
 def test_what_cannot_be_evaluated_is_one_line():
     with pytest.raises(UsageError, match="expected one policy or more"):
         evaluate_offline(log(), {}, DISCOUNT)

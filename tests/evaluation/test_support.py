@@ -1,7 +1,6 @@
 """An action is supported where something like it was done in similar states."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,10 +9,12 @@ from rewind.data import from_episodes
 
 pytest.importorskip("optax")
 
-from rewind.evaluation.offline import LogView
-from rewind.evaluation.offline_record import concerns_of
-from rewind.evaluation.offline_table import best_supported, offline_table
+from rewind.evaluation.fqe import FitSettings
+from rewind.evaluation.offline import LogView, OfflineEvaluation
+from rewind.evaluation.offline_record import concerns_of, policy_figures
+from rewind.evaluation.offline_table import LOG, best_supported, offline_table
 from rewind.evaluation.support import Support
+from rewind.statistics import Estimate
 
 
 def log(kind, episodes=40, length=10):
@@ -83,13 +84,51 @@ def test_the_first_choice_is_named_with_the_first_that_the_log_supports():
     assert best_supported({"policies": policies[2:]}) == best_supported({"policies": [{"name": "old"}]}) == ""
 
 
+FIGURES = {"name": "a", "estimate": [2.0, 1.0, 3.0], "drift": 0.6, "outside": 0.0, "unsupported": 0.05,
+           "supported": True, "between": []}  # fmt: skip
+
+
+def fitted(drift=(0.0, 0.0), left=(0.0, 0.0)):
+    """The log's own policy and one called a, whose interval is about as wide as their drift is counted in."""
+    spread = np.full(6, 2.0) + np.array([-0.36, 0.36, -0.36, 0.36, -0.36, 0.36])
+    return OfflineEvaluation(
+        (LOG, "a"), np.full((2, 6), 2.0), np.array([spread, spread]), np.array(drift), np.array(left), 0.99,
+        Estimate(2.0, 1.0, 3.0), 0, 9.0, 100, FitSettings(),
+    )  # fmt: skip
+
+
 def test_a_policy_that_the_log_does_not_support_is_a_concern():
-    result = SimpleNamespace(trajectories=100, cut=0, best_return=9.0)
-    figures = {"estimate": [2.0, 1.0, 3.0], "drift": 0.0, "outside": 0.0, "unsupported": 0.12, "supported": False}
-    held_out = {"view": {"hold_out": 0.1}}
-    (concern,) = concerns_of(figures, result, held_out)
+    held_out, settled = {"view": {"hold_out": 0.1}}, fitted()
+    (concern,) = concerns_of({**FIGURES, "unsupported": 0.12, "supported": False}, settled, held_out)
     assert concern.startswith("12% of its actions are unlike what the log shows in similar states")
-    assert concerns_of({**figures, "unsupported": 0.05, "supported": True}, result, held_out) == []
+    assert concerns_of(FIGURES, settled, held_out) == []
+
+
+def test_a_fit_that_still_moves_is_a_concern_the_logs_own_too():
+    concerns = [concerns_of(FIGURES, fitted(**moves), {"view": {"hold_out": 0.1}}) for moves in (
+        {"drift": (0.0, 0.6)}, {"drift": (0.6, 0.0)}, {"drift": (0.0, 0.2), "left": (0.0, 4.0)},
+        {"drift": (0.0, 0.05), "left": (0.0, 4.0)}, {"drift": (0.0, 0.2), "left": (0.0, 0.2)},
+    )]  # fmt: skip
+    assert [len(one) for one in concerns] == [1, 1, 1, 0, 0]
+    assert concerns[0][0].startswith("the fit still moved, by 0.6") and concerns[1][0].startswith(
+        "the fit of the log's"
+    )
+
+
+def test_a_policy_that_is_between_the_levels_of_a_switch_is_a_concern():
+    def switched(states, stream):
+        return np.stack([states > 0, stream.uniform(-1, 1, len(states))], 1).astype(np.float32)
+
+    policies = {
+        "switches": lambda s: np.concatenate([s > 0, s], 1),
+        "half": lambda s: np.concatenate([0.5 + 0 * s, s], 1),
+    }
+    view = LogView(log(switched), policies)
+    support = Support(view)
+    between = {name: policy_figures(view, name)["between"] for name in policies}
+    assert between == {"switches": [], "half": [0]} and support.limit > 0
+    (concern,) = concerns_of({**FIGURES, "between": [0]}, fitted(), {"view": {"hold_out": 0.1}})
+    assert concern.startswith("action column 0 has few values in the log, like a switch")
 
 
 def test_what_all_policies_share_is_said_once_and_intervals_have_equal_digits():

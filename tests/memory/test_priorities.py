@@ -100,13 +100,12 @@ def test_the_label_of_a_catalogue_wins_over_the_rewards():
     assert choose(make(np.full(10, 10)), label="sparse").priority == "avg_reward"
 
 
-def test_auto_takes_what_our_runs_recommend_and_says_that_it_changed():
+def test_auto_takes_what_our_runs_recommend():
     rare = np.eye(1, 100, 50).ravel()
     for rewards, label in ((rare, "sparse"), (np.arange(100.0), "dense"), (np.ones(100), "dense")):
         memory = TrajectoryReplay(priority="auto", seed=0)
         row = recommended()[label]
-        chosen = f"chose '{row['priority']}': .*'auto' followed the paper before"
-        with pytest.warns(UserWarning, match=chosen):
+        with pytest.warns(UserWarning, match=f"chose '{row['priority']}'"):
             memory.load_offline_dataset(make(np.full(10, 10), rewards=rewards))
         assert memory.choice.label == label and row["evidence"]["priority"] in str(memory.choice)
 
@@ -116,6 +115,16 @@ def test_auto_says_that_it_is_provisional_as_long_as_its_table_does(monkeypatch,
     monkeypatch.setattr(choice, "recommended", lambda: recommended() | {"provisional": why})
     text = str(choose(make(np.full(10, 10)), rule="auto"))
     assert choice.caution() == told and ("Provisional" in text) == bool(why) and told in text
+
+
+def test_auto_says_that_uniform_is_plain_tr_where_no_priority_is_what_runs_recommend(monkeypatch):
+    table = recommended()
+    for sampler in ("baseline", "tr"):
+        made = {**table, "dense": {**table["dense"], "priority": "uniform", "sampler": sampler}}
+        monkeypatch.setattr(choice, "recommended", lambda made=made: made)
+        auto, paper = (choose(make(np.full(10, 10)), rule=rule) for rule in ("auto", "paper"))
+        assert ("(plain TR; what our runs recommend is uniform" in str(auto)) == (sampler == "baseline")
+        assert paper.meaning == ""
 
 
 def test_every_line_of_the_recommendations_has_its_evidence():

@@ -405,9 +405,9 @@ def test_a_run_in_python_has_the_numbers_that_the_command_gives_it():
     assert train(DATA, chosen, steps=40, **QUIET)[0].run.agent.total_steps == 100
     hopper = replace(DATA, name="rewind/hopper-medium-v1")
     td3_bc, rebrac = (make_runs(hopper, name)[0] for name in ("td3_bc", "rebrac"))
-    assert with_batch_size(Options(), hopper, [td3_bc]).batch_size == 256
-    assert with_batch_size(Options(), hopper, [rebrac]).batch_size == 1024
-    assert with_batch_size(Options(batch_size=8), hopper, [td3_bc, rebrac]).batch_size == 8
+    for run, size in ((td3_bc, 256), (rebrac, 1024)):
+        assert with_batch_size(Options(), [run], [hopper.name]).batch_size == size
+    assert with_batch_size(Options(batch_size=8), [td3_bc, rebrac], [hopper.name] * 2).batch_size == 8
     with pytest.raises(UsageError, match="the papers have batches of 256 and 1024 here: give a batch_size"):
         train(hopper, [td3_bc, rebrac], steps=10)
 

@@ -39,13 +39,24 @@ def explained(error: UsageError, path: str, options: Sequence[Option], arguments
         option = next(option for option in options if option.positional and option.default is MISSING)
         return UsageError(f"{path} needs {option.names[0]}: {option.text}")
     if match := re.match(r"Unrecognized options: (.*)", message):
-        return UsageError(f"{path} does not take {match[1].split(' Available')[0]!r}: see {path} --help")
+        unknown = match[1].split(" Available")[0]
+        return UsageError(f"{path} does not take {unknown!r}{_after(unknown, options, arguments)}: see {path} --help")
     if match := re.search(r"argument '?(--[\w-]+)|parsing (--[\w-]+)", message):
         flag = match[1] or match[2]
         given = " ".join(_values(flag, arguments))
         option = next(option for option in options if flag in option.flags)
         return UsageError(f"{path} {flag} {given}".rstrip() + f": expected {option.value or 'no value'}")
     return error
+
+
+def _after(value: str, options: Sequence[Option], arguments: Sequence[str]) -> str:
+    """Which option a value that is not taken follows, and what that one takes."""
+    before = arguments[: arguments.index(value)] if value in arguments else []
+    if not before or not before[-1].startswith("--"):
+        return ""
+    flag = before[-1].replace("_", "-")
+    option = next((option for option in options if flag in option.flags), None)
+    return "" if option is None else f" after {flag}, which takes {option.value or 'no value'}"
 
 
 def _values(flag: str, arguments: Sequence[str]) -> list[str]:

@@ -24,7 +24,7 @@ from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_s
 from rewind.files import file_digest, json_ready, write_json
 from rewind.report.train_folder import ROWS
 from rewind.run_spec import digest
-from rewind.training import Options, Trained, Trainer, engine_run
+from rewind.training import Options, Stopped, Trained, Trainer, engine_run
 from rewind.training.determinism import keep_programs, make_deterministic
 from rewind.training.engine import device_kind, made_with
 from rewind.training.evaluations import Evaluate, GroupEvaluator
@@ -73,6 +73,10 @@ def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
             trainer.train()
             try:
                 report(command, data, described, trainer.finish(), environment, out)
+            except KeyboardInterrupt:
+                raise Stopped(
+                    "stopped; the training is finished: the same command with --resume writes its results"
+                ) from None
             except OSError as error:
                 raise RewindError(
                     f"{error.filename or out}: {error.strerror}; the training is finished: make room, and the same "
@@ -92,8 +96,9 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
 def _identity(command: TrainOptions, data: Trajectories) -> dict[str, Any]:
     """What is not the default, so that an option that a later version adds renames no folder."""
     identity: dict[str, Any] = {"data": data.fingerprint}  # wherever the file is
-    usual = asdict(TrainOptions(DataOptions(command.data.dataset)))
-    for group, values in asdict(command).items():
+    usual = asdict(TrainOptions(DataOptions(command.data.dataset), memory=MemoryOptions(MemoryOptions().chosen)))
+    named = replace(command, memory=replace(command.memory, samplers=command.memory.chosen))
+    for group, values in asdict(named).items():
         identity |= {name: value for name, value in values.items() if group in LEARNS and value != usual[group][name]}
     for name in LONGER if command.data.hold_out else (*LONGER, "hold_out_seed"):
         identity.pop(name, None)
@@ -119,7 +124,7 @@ def _check_numbers(command: TrainOptions) -> None:
     several: dict[str, Sequence[Any]] = {
         "seeds": agent.seeds,
         "betas": agent.betas,
-        "samplers": command.memory.samplers,
+        "samplers": command.memory.chosen,
     }
     for name, values in several.items():
         if not values or len(set(values)) < len(values):
@@ -152,7 +157,7 @@ def _check_ranking(memory: MemoryOptions) -> None:
         raise UsageError(f"{exponent} is for --weighting rank, not for {weighting}: leave one of them out")
     if temperature and not weighting:
         raise UsageError(f"{temperature} is for --weighting softmax or proportional: choose one, or leave it out")
-    if (exponent or weighting) and set(memory.samplers) <= {"baseline", "tr"}:
+    if (exponent or weighting) and set(memory.chosen) <= {"baseline", "tr"}:
         raise UsageError(f"{exponent or weighting}: no sampler ranks trajectories; add a priority to --samplers")
 
 

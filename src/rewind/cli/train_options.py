@@ -73,9 +73,10 @@ class AgentOptions:
 class MemoryOptions:
     """The memory that chooses the transitions."""
 
-    samplers: Annotated[tuple[str, ...], alias("--priority")] = ("tr",)
+    samplers: Annotated[tuple[str, ...] | None, alias("--priority")] = None
     """baseline (uniform over transitions), tr (Trajectory Replay), a priority such as uqm_reward or lower_uqm_unc
-    (Prioritized Trajectory Replay), or a choice from the data: paper (the paper's advice) or auto (ours)."""
+    (Prioritized Trajectory Replay), or a choice from the data: paper (the paper's advice) or auto (ours). Default:
+    tr."""
     recommended: bool = False
     """Set sampler, beta, stagger, bounds and layer norm as our runs recommend for such data, and print why."""
     rank_exponent: Rare[float] = 1.0
@@ -92,6 +93,11 @@ class MemoryOptions:
     """Temperature of softmax and proportional: a smaller one favours the best more."""
     block: Rare[int | None] = None
     """Steps planned at once. Default: 1000, or 100 if the priority depends on the critics."""
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The samplers, or the default."""
+        return ("tr",) if self.samplers is None else self.samplers
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ def with_recommended(command: TrainOptions, data: Trajectories) -> TrainOptions:
         memory["stagger"] = one_length if row["stagger"] == "one length" else row["stagger"]
     _check_unset(command.agent, AgentOptions(), ("betas", "bounded", "layer_norm"))
     _check_unset(command.memory, MemoryOptions(), ("samplers", "stagger"))
-    print(f"recommended for {choice.label} rewards: {choice.because}.{caution()}")
+    kind_of = "equal" if choice.share == 1.0 else choice.label
+    print(f"recommended for {kind_of} rewards: {choice.because}.{caution()}")
     if kind.has("layer_norm") and not row["layer_norm"] and vars(kind).get("layer_norm") is not True:
         agent["layer_norm"] = None  # as the algorithm has it: no
     for name, value in (memory | agent).items():

@@ -96,7 +96,7 @@ def file_name(command: TrainOptions) -> str:
 
 def _combinations(command: TrainOptions, name: str | None) -> Iterator[tuple[str, float, int]]:
     """All samplers with all betas and seeds; those for which beta changes nothing once."""
-    for sampler in command.memory.samplers:
+    for sampler in command.memory.chosen:
         betas = (1.0,) if _without_beta(command, sampler) else command.agent.betas
         for beta in betas:
             value = required_beta(name) if beta == "paper" else float(beta)

@@ -27,10 +27,12 @@ from rewind.data import Trajectories
 from rewind.data.trajectories import rows_of
 from rewind.errors import UsageError
 from rewind.memory import TrajectoryReplay, UniformReplay
+from rewind.signals import obey_signal
 from rewind.targets import weighted_target
 from rewind.training.engine import QUICKLY, current_device
 
 BLOCK = 500  # updates that are planned and computed at once, at most
+MOST_SHARE = 0.95  # of its movement in a quarter of the updates that a fit is taken to repeat in the next
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,12 @@ class FitState(NamedTuple):
 class FittedValues(NamedTuple):
     """values: (policies, members, trajectories) of the first states; counts: (members, trajectories) in resamples
     drift: (policies,) by how much their mean moved in the third quarter of the updates, before the rate becomes small
+    left: (policies,) how far it would still go if each further quarter moved it by the same share of the one before
     """
 
     values: Array
     drift: Array
+    left: Array
     counts: Array
 
 
@@ -123,18 +127,21 @@ def fitted_values(
     states, fit, read = _first_states(len(choices.following_known), sizes, settings), *_programs(scale, settings)
     blocks = 4 * math.ceil(settings.steps / (4 * BLOCK))  # all of one length: the program is compiled once
     length = math.ceil(settings.steps / blocks)
-    read_after = {}
+    quarters = []
     for block in range(1, blocks + 1):
+        obey_signal()
         done = np.arange((block - 1) * length, block * length) / (blocks * length)
         rates = jnp.asarray(settings.rate * 0.5 * (1 + np.cos(np.pi * done)), jnp.float32)
         planned = [member.plan(length) for member in plans]
         indices, fresh = (jnp.asarray(np.stack(part)) for part in zip(*planned, strict=True))
         states = fit(states, table, policies.following, policies.following_known, indices, fresh, rates)
-        if block in (blocks // 2, blocks * 3 // 4, blocks):
+        if 4 * block % blocks == 0:
             fitted = np.asarray(read(states.slow, table.observations[data.starts], policies.starting), np.float64)
-            read_after[block] = (scale.shift + scale.spread * fitted).clip(scale.low, scale.high)
-    drift = (read_after[blocks * 3 // 4] - read_after[blocks // 2]).mean((1, 2))
-    return FittedValues(read_after[blocks], drift, np.stack([member.counts for member in plans]))
+            quarters.append((scale.shift + scale.spread * fitted).clip(scale.low, scale.high))
+    before, drift, _ = np.diff([values.mean((1, 2)) for values in quarters], axis=0)
+    share = np.clip(np.abs(drift) / np.maximum(np.abs(before), np.finfo(float).tiny), 0.0, MOST_SHARE)
+    counts = np.stack([member.counts for member in plans])
+    return FittedValues(quarters[-1], drift, drift * share / (1 - share), counts)
 
 
 def _first_states(policies: int, sizes: list[int], settings: FitSettings) -> FitState:

@@ -36,7 +36,7 @@ class OfflineEvaluation:
     names: of the policies, in the order they were given; the log's own policy comes first
     means: (policies, members) mean over all trajectories
     resampled: (policies, members) mean over the member's own resample
-    drift: (policies,) see `FittedValues`: large where more steps are needed
+    drift, left: (policies,) see `FittedValues`: large where more steps are needed
     monte_carlo: the mean discounted return of the log, with its bootstrap interval over trajectories. A time-out ends
         the sum: where rewards are positive, `cut` trajectories make it too small
     best_return: the highest discounted return of a trajectory
@@ -47,6 +47,7 @@ class OfflineEvaluation:
     means: Array
     resampled: Array
     drift: Array
+    left: Array
     discount: float
     monte_carlo: Estimate
     cut: int
@@ -76,6 +77,12 @@ class OfflineEvaluation:
     def moved(self, name: str) -> float:
         """Its drift."""
         return float(self.drift[self._at(name)])
+
+    def unsettled(self, name: str) -> bool:
+        """Whether more steps would change its estimate by much, compared with its interval."""
+        value, low, _ = self.estimate(name)
+        half, drift, left = value - low, abs(self.moved(name)), abs(float(self.left[self._at(name)]))
+        return bool(drift > half / 2 or (drift > half / 10 and left > half))
 
     def _at(self, name: str) -> int:
         if name not in self.names:
@@ -118,6 +125,7 @@ def evaluate_offline(
         means=fitted.values.mean(2),
         resampled=(fitted.values * weights).sum(2),
         drift=fitted.drift,
+        left=fitted.left,
         discount=discount,
         monte_carlo=bootstrap(mean, [starts]),
         cut=int(np.isnan(monte_carlo(data, discount)[data.starts]).sum()),

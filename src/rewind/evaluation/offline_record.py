@@ -20,7 +20,7 @@ from rewind.evaluation.support import Support
 from rewind.files import file_digest, finite, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
-from rewind.table import number
+from rewind.table import listed, number
 from rewind.training.spec import with_vectors
 
 # Of `rewind train`: what the data is loaded with
@@ -30,6 +30,8 @@ FEW = 20  # trajectories, below which an interval over resamples of them says li
 OUTSIDE = 0.05  # share of a policy's actions that are outside what the log usually does
 USUAL = (0.005, 0.995)  # quantiles of the log's actions that are usual
 QUARTERS = (0.25, 0.75)
+LEVELS = 5  # different values of an action, at most, that make it a switch
+NEAR_LEVEL = 0.05  # of the smallest step between them: as near as this an action is one of them
 
 
 class SavedPolicy(NamedTuple):
@@ -205,17 +207,28 @@ def policy_figures(log: LogView, name: str) -> dict[str, Any]:
     distances, chosen = log.distances(name), log.chosen[name]
     if log.discrete:
         rare = np.bincount(log.logged, minlength=log.actions) < USUAL[0] * len(log.logged)
-        outside, ranges = rare[chosen], []
+        outside, ranges, between = rare[chosen], [], []
     else:
         low, high = np.quantile(log.logged, USUAL, axis=0)
         outside = ((chosen < low) | (chosen > high)).any(axis=1)
         ranges = [_five(column) for column in chosen.T]
+        between = [at for at, pair in enumerate(zip(log.logged.T, chosen.T, strict=True)) if _between(*pair)]
     return {
+        "between": between,
         "distance": float(distances.mean()),
         "outside": float(outside.mean()),
         "actions": ranges,
         "leaves": _leaves(log, distances),
     }
+
+
+def _between(logged: Array, chosen: Array) -> bool:
+    """Whether the log has a few values, and the policy mostly others."""
+    values = np.unique(logged)
+    if not 1 < len(values) <= LEVELS:
+        return False
+    apart = np.abs(chosen[:, None] - values).min(axis=1)
+    return bool(np.mean(apart > NEAR_LEVEL * np.diff(values).min()) > OUTSIDE)
 
 
 def _leaves(log: LogView, distances: Array) -> list[dict[str, Any]]:
@@ -232,17 +245,21 @@ def _leaves(log: LogView, distances: Array) -> list[dict[str, Any]]:
 
 def concerns_of(figures: Mapping[str, Any], result: OfflineEvaluation, provenance: Mapping[str, Any]) -> list[str]:
     """What could be wrong with the estimate of one policy, in words."""
-    (value, low, _), drift, outside = figures["estimate"], figures["drift"], figures["outside"]
+    (value, *_), outside = figures["estimate"], figures["outside"]
     concerns = {
         "it was trained on these trajectories: the estimate may be too high (--hold-out 0.1)":
             not provenance.get("view", {}).get("hold_out"),
         "its training broke: this is the policy from before": provenance.get("alive") is False,
         f"only {result.trajectories} trajectories: the interval may be too narrow": result.trajectories < FEW,
-        f"the fit still moved, by {number(drift)} in a quarter of its updates: more --steps":
-            abs(drift) > (value - low) / 2,
+        f"the fit still moved, by {number(figures['drift'])} in a quarter of its updates: more --steps":
+            result.unsettled(figures["name"]),
+        f"the fit of the log's own policy still moved, by {number(result.moved(LOG))} in a quarter of its updates: "
+        "more --steps": result.unsettled(LOG),
         f"{outside:.0%} of its actions are outside what the log usually does": outside > OUTSIDE,
         f"{figures['unsupported']:.0%} of its actions are unlike what the log shows in similar states: "
-        "the estimate may be far too high": not figures["supported"],
+        "the estimate may be far off": not figures["supported"],
+        f"action column {listed(figures['between'], FEW)} has few values in the log, like a switch, and the policy "
+        "gives others: the estimate may be far off": bool(figures["between"]),
         "the estimate is above the best trajectory of the log: nothing in the log shows such a value":
             not result.cut and value > result.best_return,
     }  # fmt: skip

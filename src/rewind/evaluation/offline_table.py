@@ -74,7 +74,7 @@ def best_supported(record: Mapping[str, Any]) -> str:
         return ""
     seldom = f"In {first['unsupported']:.0%} of the states the log shows nothing like what {first['name']} does: its "
     rest = "; that holds for all of them" if choice is first else f". Of those that it shows, prefer {choice['name']}"
-    return f"{seldom}estimate may be far too high{rest}. Try a policy on a small scale before you rely on it."
+    return f"{seldom}estimate may be far off{rest}. Try a policy on a small scale before you rely on it."
 
 
 def how_measured(record: Mapping[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """Whether the log shows what a policy does: in states like those of the log, was something like it ever done?
 
 A fit cannot know what follows an action that the log never shows in such a state: it extrapolates, and the estimate may
-be far too high, with a narrow interval. Take a state of the log and its nearest states in other trajectories. The
-policy's action is unsupported there if it is further from all that was done in those than 95% of the log's own actions
-are; of discrete actions, if it was done in none of them. The log's own actions set the limit, so no unit matters.
+be far off, mostly too high, with a narrow interval. Take a state of the log and its nearest states in other
+trajectories. The policy's action is unsupported there if it is further from all that was done in those than 95% of the
+log's own actions are; of discrete actions, if it was done in none of them. The log's own actions set the limit, so no
+unit matters.
 """
 
 import numpy as np

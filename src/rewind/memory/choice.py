@@ -45,8 +45,16 @@ class Choice:
         if self.rule == "paper":
             return f"{chosen}, as the paper advises: {self.because}"
         evidence = recommended()[self.label]["evidence"]["priority"]
-        then = "'auto' followed the paper before, which 'paper' does now"
-        return f"{chosen}: {self.because}; {evidence}.{caution()} {then}"
+        return f"{chosen}{self.meaning}: {self.because}; {evidence}.{caution()}"
+
+    @property
+    def meaning(self) -> str:
+        """What `uniform` means here, where our runs recommend what no priority can be."""
+        if self.rule != "auto" or recommended()[self.label]["sampler"] != "baseline":
+            return ""
+        return (
+            " (plain TR; what our runs recommend is uniform sampling of transitions: sampler baseline, UniformReplay)"
+        )
 
 
 def choose(data: Trajectories, label: str | None = None, rule: str = "paper") -> Choice:

@@ -121,9 +121,14 @@ def inspect(data: Trajectories) -> Inspection:
         rewards=_rewards(data.rewards),
         metrics={name: _metric(of) for name, of in values.items()},
         rank_correlations=_correlations(values),
-        **{rule: asdict(choose(data, rule=rule)) for rule in RULES},
+        **{rule: _chosen(data, rule) for rule in RULES},
         problems=find_problems(data, values),
     )
+
+
+def _chosen(data: Trajectories, rule: str) -> dict[str, Any]:
+    choice = choose(data, rule=rule)
+    return {**asdict(choice), "meaning": choice.meaning}
 
 
 def quality(data: Trajectories) -> dict[str, Array]:
@@ -175,7 +180,10 @@ def text(report: Inspection) -> str:
         ("", _facts(report)),
         ("", table(_spread_rows(report)).splitlines()),
         ("priority paper", [report.paper["priority"], *textwrap.wrap(report.paper["because"], 96)]),
-        ("priority auto" + (", provisional" if caution() else ""), [report.auto["priority"]]),
+        (
+            "priority auto" + (", provisional" if caution() else ""),
+            textwrap.wrap(report.auto["priority"] + report.auto["meaning"], 96),
+        ),
         (f"problems ({len(report.problems)})", problems or ["none found"]),
     ]
     lines = [report.name or "data"]

@@ -30,7 +30,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
     return [
         *facts,
         (
-            "Devices, time of training",
+            "Devices, time of training" if any(seconds.values()) else "Devices",
             ", ".join(_time(*each) for each in sorted(seconds.items(), key=lambda each: -each[1])),
         ),
     ]

@@ -13,7 +13,7 @@ from rewind.agents.settings import paper_batch_size
 from rewind.checked_log import Record
 from rewind.data import Trajectories
 from rewind.errors import RewindError, UsageError, unknown_name
-from rewind.training.spec import Run, data_of
+from rewind.training.spec import Run
 from rewind.training.view import AS_THEY_ARE, Normaliser
 
 
@@ -112,12 +112,13 @@ def combined(options: Options | None, settings: Mapping[str, Any]) -> Options:
     return replace(options or Options(), **settings)
 
 
-def with_batch_size(options: Options, data: Trajectories, runs: Sequence[Run]) -> Options:
-    """The options with the papers' batch size for these runs, where they have none."""
+def with_batch_size(options: Options, runs: Sequence[Run], datasets: Sequence[str | None]) -> Options:
+    """The options with the papers' batch size for these runs on these data sets, where they have none."""
     if options.batch_size:
         return options
     names = {AGENTS[name]: name for name in AGENTS if AGENTS.is_own(name)}
-    sizes = {paper_batch_size(names.get(type(run.agent), ""), data_of(run, data).name) for run in runs}
+    pairs = zip(runs, datasets, strict=True)
+    sizes = {paper_batch_size(names.get(type(run.agent), ""), dataset) for run, dataset in pairs}
     if len(sizes) > 1:
         raise UsageError(f"the papers have batches of {' and '.join(map(str, sorted(sizes)))} here: give a batch_size")
     return replace(options, batch_size=sizes.pop())

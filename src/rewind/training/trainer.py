@@ -26,7 +26,7 @@ from rewind.training.options import CannotResume, Options, Stopped, Trained, com
 from rewind.training.planner import Planned
 from rewind.training.policies import save_trained
 from rewind.training.session import check_options, find_device, group_folder, prepare_folder
-from rewind.training.spec import Run, for_steps
+from rewind.training.spec import Run, data_of, for_steps
 from rewind.training.view import loaded
 
 
@@ -82,7 +82,9 @@ class Trainer:
             if options.fused:
                 check_fused()
             self.data = loaded(dataset)
-            self.options = options = with_batch_size(options, self.data, self.runs)
+            self.options = options = with_batch_size(
+                options, self.runs, [data_of(run, self.data).name for run in self.runs]
+            )
             self.runs = [for_steps(run, options.steps) for run in self.runs]
             check_runs(self.data, self.runs, options)
             check_options(options)
