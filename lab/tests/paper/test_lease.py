@@ -126,7 +126,7 @@ def test_several_stages_train_at_a_time_where_processes_can_share_the_gpu(lease,
 
 def test_no_stage_begins_without_time(lease, stages, tmp_path):
     lease("begin", 30, stages("--tables last"))
-    said = lease("wait", 60, tmp_path / "rows").stdout
+    said = lease("wait", 60, tmp_path / "rows", RESERVE="0").stdout
     assert "no time is left for stage 1" in said
     assert not [name for name in brought_home(tmp_path / "rows") if name.startswith("stage")]
 
