@@ -29,7 +29,15 @@ def test_a_number_of_a_record_is_finite_or_none(value, kept):
     assert finite(value) == kept
 
 
-def test_a_policy_whose_provenance_has_a_nan_is_what_was_saved(tmp_path):
+@pytest.mark.parametrize(
+    ("figures", "kept"),
+    [
+        ({"q": float("nan")}, {"q": None}),
+        ({1: 1, 2: 2, 10: np.float32(0.5)}, {"1": 1, "2": 2, "10": 0.5}),
+        ({1: 1, "a": 2}, {"1": 1, "a": 2}),
+    ],
+)
+def test_a_policys_provenance_is_what_was_saved(tmp_path, figures, kept):
     policy = Policy([np.ones((2, 1), np.float32)], [np.zeros(1, np.float32)], np.zeros(2), np.ones(2),
-                    provenance={"figures": {"q": float("nan")}})  # fmt: skip
-    assert load_policy(policy.save(tmp_path / "policy")).provenance == {"figures": {"q": None}}
+                    provenance={"figures": figures})  # fmt: skip
+    assert load_policy(policy.save(tmp_path / "policy")).provenance == {"figures": kept}

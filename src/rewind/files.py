@@ -185,14 +185,14 @@ def finite(value: Any) -> float | None:
 
 
 def json_ready(value: Any) -> Any:
-    """What JSON can hold: arrays as lists, paths as text, NaN as None.
+    """What JSON can hold: arrays as lists, keys and paths as text, NaN as None.
 
     Infinities stay, as Python writes and reads them: settings that switch a bound off are infinite.
     """
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, dict):
-        return {key: json_ready(item) for key, item in value.items()}
+        return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_ready(item) for item in value]
     if isinstance(value, Path):

@@ -73,7 +73,7 @@ def lambda_window(window: Any, bootstrap: Any, *, discount: Any, lam: Any, low: 
         return target if low is None and high is None else xp.clip(target, low, high)
 
     columns = window.rewards, window.terminals, window.tails, bootstrap
-    target = carried(None, [column[..., -1] for column in columns])
+    target = carried(None, [column[..., -1] for column in columns]) + 0 * lam  # of the shape and type of the others
     if xp.__name__ == "jax.numpy":  # a loop: XLA's compiler takes minutes for the same written out over 40 rows
         lax = importlib.import_module("jax").lax
         earlier = [xp.moveaxis(column[..., :-1], -1, 0) for column in columns]

@@ -169,7 +169,7 @@ def no_space(path):
     raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
 
-def test_the_default_folder_tells_trainings_apart(tmp_path, monkeypatch):
+def test_the_default_folder_tells_trainings_apart(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     command = TrainOptions(DataOptions("a/x.npz"))
     first = default_folder(command, DATA)
@@ -184,6 +184,11 @@ def test_the_default_folder_tells_trainings_apart(tmp_path, monkeypatch):
     longer = replace(command, agent=AgentOptions(steps=7), output=OutputOptions(resume=True, log_every=3))
     assert default_folder(longer, DATA) == first, "it is resumed for more steps"
     assert default_folder(replace(command, data=DataOptions("b/x.npz")), DATA) == first, "the same data elsewhere"
+    first.mkdir(parents=True)
+    capsys.readouterr()
+    resumed = replace(longer, agent=replace(longer.agent, betas=(0.25,)))
+    assert default_folder(resumed, DATA) != first and f"--out resumes another: {first}" in capsys.readouterr().out
+    assert default_folder(longer, DATA) == first and not capsys.readouterr().out
     Path("runs/x-td3_bc").mkdir(parents=True)
     assert default_folder(longer, DATA).name == "x-td3_bc", "as earlier versions called it"
     assert default_folder(command, DATA) == first

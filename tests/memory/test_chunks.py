@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rewind import LambdaWindow, PrioritizedReplay, TrajectoryReplay, UniformReplay, UsageError, WeightedTarget
+from rewind import (
+    LambdaWindow,
+    PrioritizedReplay,
+    TrajectoryReplay,
+    UniformReplay,
+    UsageError,
+    WeightedTarget,
+    lambda_window,
+)
 from tests.helpers import lambda_return, make, ragged_lengths
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*played by several slots")
@@ -86,6 +94,17 @@ def test_nothing_after_a_terminal_within_a_trajectory_counts():
     y = LambdaWindow(5, 1.0, 1.0)(chunks, np.zeros((50, 5), np.float32))
     expected = [sum(data.rewards[first : min(first + 5, 4 if first <= 3 else 8)]) for first in chunks.timesteps[:, 0]]
     np.testing.assert_allclose(y, expected, rtol=1e-5)
+
+
+def test_each_run_can_have_its_own_lambda_under_jax():
+    jnp = pytest.importorskip("jax.numpy")
+    memory = TrajectoryReplay(seed=0)
+    memory.load_offline_dataset(make([5, 9]))
+    chunks = memory.sample_chunks(3, 4).as_jax()
+    bootstrap = jnp.asarray(values_after(chunks.next_observations))
+    several = lambda_window(chunks, bootstrap, discount=0.9, lam=jnp.asarray([[0.5], [0.2]], jnp.float32))
+    for lam, target in zip((0.5, 0.2), several, strict=True):
+        np.testing.assert_allclose(target, lambda_window(chunks, bootstrap, discount=0.9, lam=lam), 1e-6)
 
 
 @pytest.mark.parametrize("length", [1, 4, 40])

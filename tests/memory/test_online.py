@@ -205,7 +205,7 @@ def test_a_state_with_data_that_does_not_fit_changes_nothing():
     with pytest.raises(UsageError, match="saved with capacity 30, this memory has 40"):
         TrajectoryReplay(capacity=40).load_state_dict(state)
     for name in [name for name in state if not name.startswith("pending")]:
-        if name != "data.lengths":
+        if name not in ("data.lengths", "data.origin"):  # states of earlier versions have no origin
             with pytest.raises(UsageError):
                 memory.load_state_dict({key: value for key, value in state.items() if key != name})
     assert np.array_equal(memory.plan(9, 1).indices, other.plan(9, 1).indices)

@@ -217,6 +217,17 @@ def test_a_state_with_data_takes_trajectories_that_were_selected_on_the_disk(kin
     assert np.array_equal(memory.sample(2).next_observations, other.sample(2).next_observations)
 
 
+def test_a_plan_outlives_the_state_of_a_memory_that_has_grown():
+    memory, other = TrajectoryReplay(seed=0, capacity=100), TrajectoryReplay(seed=1, capacity=100)
+    for _ in range(2):
+        memory.add(make([4, 2, 5]))
+    plan = memory.plan(4, 2)
+    expected = memory.gather(plan, 3).observations
+    for restored in (memory, other):
+        restored.load_state_dict(memory.state_dict(data=True))
+        assert np.array_equal(restored.gather(plan, 3).observations, expected)
+
+
 @pytest.mark.parametrize("library", ["torch", "jax.numpy"])
 def test_feedback_may_be_of_half_precision(library):
     xp = pytest.importorskip(library)

@@ -79,6 +79,15 @@ def test_a_zero_td_error_with_zero_eps_is_refused():
         memory.update_priorities([0.0, 1.0])
 
 
+def test_td_errors_of_rows_that_were_dropped_are_not_looked_at():
+    memory = loaded(PrioritizedReplay(eps=0.0, capacity=9, seed=0), make([5, 4], known=1.0))
+    plan = memory.plan(1, 3)
+    memory.add([{**episode} for episode in make([9], known=1.0).episodes()])
+    before = memory.probabilities()
+    memory.update_priorities(np.zeros((1, 3)), plan)
+    assert np.array_equal(memory.probabilities(), before)
+
+
 def test_td_errors_whose_weights_are_beyond_floating_point_are_refused_and_change_nothing():
     memory = loaded(PrioritizedReplay(alpha=2.0, eps=0.0, seed=0), make([5, 4], known=1.0))
     before = memory.probabilities()

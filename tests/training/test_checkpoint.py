@@ -134,6 +134,12 @@ def no_space(*arguments):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_a_record_is_compared_as_it_was_written(tmp_path):
+    about = {"log": tmp_path / "log.csv", "share": float("nan")}
+    go(tmp_path / "run", steps=20, record=about)
+    go(tmp_path / "run", steps=40, record=about, resume=True)
+
+
 def test_a_full_disk_stops_nothing(tmp_path, monkeypatch, capsys, uninterrupted):
     with monkeypatch.context() as patch:
         patch.setattr("rewind.training.checkpoint.whole_file", no_space)

@@ -24,6 +24,7 @@ from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_s
 from rewind.files import file_digest, json_ready, write_json
 from rewind.report.train_folder import ROWS
 from rewind.run_spec import digest
+from rewind.table import listed
 from rewind.training import Options, Stopped, Trained, Trainer, engine_run
 from rewind.training.determinism import keep_programs, make_deterministic
 from rewind.training.engine import device_kind, made_with
@@ -35,6 +36,7 @@ from rewind.training.spec import with_vectors
 POINTS = 20  # of the curve, by default
 LEARNS = ("data", "agent", "memory", "evaluation")  # groups of options that a training's default folder tells apart
 LONGER = ("steps", "fit_steps")  # but not these: the same training continues
+SHOWN = 3  # folders of other trainings, at most
 
 
 def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
@@ -90,7 +92,11 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     first = Path("runs") / name  # as earlier versions called it
     if command.output.resume and first.exists():
         return first
-    return first.with_name(f"{name}-{digest([json.dumps(_identity(command, data), sort_keys=True)])}")
+    out = first.with_name(f"{name}-{digest([json.dumps(_identity(command, data), sort_keys=True)])}")
+    others = sorted(map(str, first.parent.glob(f"{name}-*")))
+    if command.output.resume and not out.exists() and others:
+        print(f"no training has these options yet: it begins in {out}; --out resumes another: {listed(others, SHOWN)}")
+    return out
 
 
 def _identity(command: TrainOptions, data: Trajectories) -> dict[str, Any]:

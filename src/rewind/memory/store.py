@@ -149,7 +149,7 @@ class Store:
             for part, array in named_parts(name, value).items()
         }
         layout = {"first": self.first, "head": self._head, "rows": self.rows, "grown": self._owned}
-        return arrays | layout | {"capacity": self.capacity or 0}
+        return arrays | layout | {"capacity": self.capacity or 0, "origin": self.origin}
 
     def check_addable(self, data: Trajectories) -> None:
         for name in GIVEN:
@@ -281,7 +281,8 @@ def load_store(state: Mapping[str, Any], capacity: int | None) -> Store:
             extras=find_parts(state, "data.extras") or {},
         )
     )
-    store.capacity, store._fingerprint, store.origin = capacity, str(state["data"]), str(state["data"])
+    store.capacity, store._fingerprint = capacity, str(state["data"])
+    store.origin = str(state.get("data.origin", state["data"]))
     if state["data.grown"]:
         store.place(np.array(state["data.starts"]), *(int(state[f"data.{name}"]) for name in ("first", "head", "rows")))
     return store

@@ -140,20 +140,22 @@ class PrioritizedReplay(Replay):
     def _feed(self, plan: Plan, values: Array, kind: str) -> None:
         if kind != "td_errors":
             return
-        priorities = np.abs(values.astype(np.float64)).ravel() + self.eps
-        with np.errstate(over="ignore", under="ignore"):
-            weights = priorities**self.alpha
-        if not weights.all():
-            found = f"a TD error of {values.flat[np.argmin(weights)]} with eps {self.eps} and alpha {self.alpha}"
-            raise UsageError(f"{found} gives probability 0: the row would never be drawn again")
-        if weights.max() > np.finfo(np.float64).max / len(self._tree):  # their sum must be a number too
-            raise DataError(f"a TD error of {values.flat[np.argmax(weights)]} is too large for alpha {self.alpha}")
         rows = plan.indices.ravel()
         # Skip rows whose trajectory was dropped, even if a new one has taken their place.
         alive = (plan.trajectories.ravel() >= self.store.first) & (self._leaves[rows] > 0)
-        if alive.any():
-            self._largest = max(self._largest, float(priorities[alive].max()))
-            set_leaves(self._tree, rows[alive], weights[alive])
+        if not alive.any():
+            return
+        rows, errors = rows[alive], values.ravel()[alive]
+        priorities = np.abs(errors.astype(np.float64)) + self.eps
+        with np.errstate(over="ignore", under="ignore"):
+            weights = priorities**self.alpha
+        if not weights.all():
+            found = f"a TD error of {errors[np.argmin(weights)]} with eps {self.eps} and alpha {self.alpha}"
+            raise UsageError(f"{found} gives probability 0: the row would never be drawn again")
+        if weights.max() > np.finfo(np.float64).max / len(self._tree):  # their sum must be a number too
+            raise DataError(f"a TD error of {errors[np.argmax(weights)]} is too large for alpha {self.alpha}")
+        self._largest = max(self._largest, float(priorities.max()))
+        set_leaves(self._tree, rows, weights)
 
     def _awaits(self, plan: Plan) -> bool:
         return True

@@ -23,6 +23,7 @@ from rewind.data import Trajectories
 from rewind.errors import DataError, UsageError, warn
 from rewind.files import finite
 from rewind.memory import Plan
+from rewind.memory.priorities import PRIORITIES
 from rewind.run_spec import BLOCK, DYNAMIC_BLOCK
 from rewind.targets import SLACK, excess
 from rewind.training.engine import EXPLODED, Engine, Outcome, to_host
@@ -239,6 +240,7 @@ def _check_fused(agent: Any, rows: int) -> None:
 
 def check_runs(data: Trajectories, runs: Sequence[Run], options: Options) -> None:
     """What agents cannot learn from, or not in so many steps, raises an error before anything is compiled."""
+    check_disagreement([run for run in runs if run.sampler.name in PRIORITIES and PRIORITIES[run.sampler.name].dynamic])
     for run in runs:
         if options.fused and run.agent.has("hidden"):  # not somebody's own
             _check_fused(run.agent, options.batch_size)

@@ -45,7 +45,7 @@ def save_policies(trained: Sequence[Trained], out: Path, provenance: Mapping[str
 
 
 def save_trained(trained: Sequence[Trained], data: Trajectories, options: Options) -> None:
-    """Save the policies of a training in its folder, if it has one. A full disk does not cost what was trained."""
+    """Save the policies of a training in its folder, if it has one. What fails here does not cost what was trained."""
     if options.out is None:
         return
     about = {"name": data.name, "fingerprint": data.fingerprint, "notes": data.notes}
@@ -54,6 +54,8 @@ def save_trained(trained: Sequence[Trained], data: Trajectories, options: Option
     except OSError as error:
         where = f"{error.filename or options.out}: {error.strerror}"
         say(f"rewind: {where}; make room, and the same training with resume=True saves its policies", sys.stderr)
+    except (TypeError, ValueError) as error:  # what data says of itself may be anything
+        say(f"rewind: the policies are not saved: {error}", sys.stderr)
 
 
 def to_policy(trained: Trained, provenance: Mapping[str, Any], support: DataSupport | None = None) -> Policy:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from rewind.errors import DataError, UsageError, require
-from rewind.files import only_one, read_json, write_json
+from rewind.files import json_ready, only_one, read_json, write_json
 from rewind.run_spec import SAMPLING
 from rewind.training.checkpoint import differences
 from rewind.training.engine import current_device
@@ -81,7 +81,7 @@ def _prepare(out: Path, config: Mapping[str, Any], about: Mapping[str, Any], res
     if not path.exists():
         raise CannotResume(f"{path} is missing: restore it, or choose another folder; what {out} holds is not known")
     saved = read_config(path)
-    changed = list(differences(saved, json.loads(json.dumps(config))))
+    changed = list(differences(saved, json.loads(json.dumps(json_ready(config)))))
     if changed:
         more = f"; and {len(changed) - SHOWN} more" if len(changed) > SHOWN else ""
         raise CannotResume(

@@ -114,7 +114,8 @@ def make_runs(
     top: float | None = None,
     **settings: Any,
 ) -> list[Run]:
-    """All combinations of samplers, betas and seeds of one algorithm on one data set.
+    """All combinations of samplers, betas and seeds of one algorithm on one data set; uniform draws, which carry no
+    targets, once for each seed, with a beta of 1.
 
     Where the data set is in the catalogue, or rebuilt after one that is, the paper's hyper-parameters apply;
     `settings` are fields of the agent that win over them. A beta of None is the paper's beta for the data set.
@@ -136,12 +137,12 @@ def make_runs(
     sizes = {f"{what}_size": _width(what, getattr(data, f"{what}s")) for what in ("observation", "action")}
     runs = []
     for sampler in samplers:
-        for beta in several:
+        chosen = sampler if isinstance(sampler, Sampler) else Sampler(sampler)
+        for beta in [1.0] if chosen.name == "baseline" and settings.get("window", 1) == 1 else several:
             value = required_beta(data.name) if beta is None else beta
             weighted = {"beta": value} if kind.has("beta") else {}
             agent = kind(**sizes, **{**paper_settings(algorithm, data.name), **weighted, **settings})
             for seed in seeds:
-                chosen = sampler if isinstance(sampler, Sampler) else Sampler(sampler)
                 name = f"{algorithm} {chosen.name} beta {value:g} seed {seed}"
                 runs.append(Run(agent, chosen, seed, chosen_view, name))
     return runs
