@@ -50,6 +50,15 @@ def test_values_end_at_a_terminal_and_are_ranked_and_paired(order):
     assert gain.low > 1.0 and result.difference("idles").high < 0.0
 
 
+def test_no_interval_goes_beyond_what_the_rewards_allow():
+    result = evaluate_offline(log(), POLICIES, DISCOUNT, replace(SETTINGS, steps=8))
+    low, high = result.possible
+    assert (low, high) == (0.0, 2.0)  # rewards of 0 and 1 for ever
+    whole = [bound for name in POLICIES for bound in result._whole(name)]
+    assert min(whole) < low, "or nothing was clipped"
+    assert all(low <= bound <= high for name in POLICIES for bound in result.estimate(name))
+
+
 def test_values_go_on_after_a_time_out():
     result = evaluate_offline(log(terminated=False), POLICIES, DISCOUNT, SETTINGS)
     assert result.estimate("earns").value == pytest.approx(1 / (1 - DISCOUNT), abs=0.08)

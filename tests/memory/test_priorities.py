@@ -123,7 +123,7 @@ def test_auto_says_that_uniform_is_plain_tr_where_no_priority_is_what_runs_recom
         made = {**table, "dense": {**table["dense"], "priority": "uniform", "sampler": sampler}}
         monkeypatch.setattr(choice, "recommended", lambda made=made: made)
         auto, paper = (choose(make(np.full(10, 10)), rule=rule) for rule in ("auto", "paper"))
-        assert ("(plain TR; what our runs recommend is uniform" in str(auto)) == (sampler == "baseline")
+        assert ("plain TR; for such rewards our runs recommend UniformReplay" in str(auto)) == (sampler == "baseline")
         assert paper.meaning == ""
 
 

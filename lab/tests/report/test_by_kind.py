@@ -123,20 +123,22 @@ def test_the_first_words_follow_from_the_numbers():
     mazes = {"tables": ("a_mazes",), "algorithms": ["td3_bc"]}
     _, head, note, *_ = told_of(null, **mazes)
     assert head == "**Plain TR does not clearly differ from uniform sampling on any kind of data.**"
-    assert re.fullmatch(r"Not clear: (\d+) of \1 comparisons\.", note)
+    assert re.fullmatch(r"Not clear after Holm's correction: (\d+) of \1 comparisons\.", note)
     _, head, table, *_ = told_of(lambda spec: 0.0 if spec.sampler == "baseline" else -20.0, **mazes)
-    assert head.startswith(
-        "**Plain TR loses on AntMaze (TD3+BC), and clearly gains nowhere. Variants of it lose on AntM"
-    )
+    assert head.startswith("**Plain TR loses on AntMaze (TD3+BC), and clearly gains nowhere. TR, β 0.75 and TR by `")
+    assert head.endswith("lose on AntMaze (TD3+BC).**")
     assert len(table.lines) == 2 and not table.note  # all of them are clear, the largest are shown
+    assert re.fullmatch(r"The largest clear differences from uniform sampling \(2 of \d\)", table.caption)
     mixed = {"tr": -20.0, "uqm_reward": 20.0}
     _, head, table, *_, advice = told_of(lambda spec: mixed.get(spec.sampler, 0.0), **mazes)
-    assert "Variants of it gain on AntMaze (TD3+BC) and lose on AntMaze (TD3+BC)." in head
+    assert head.endswith("TR by `uqm_reward` gains on AntMaze (TD3+BC), TR, β 0.75 loses on AntMaze (TD3+BC).**")
     assert table.lines[0].head == "TR by `uqm_reward`" and table.lines[-1].head.startswith("TR")
-    assert "`rewind train --samplers baseline tr " in advice
+    assert "`rewind train --dataset log.npz --samplers baseline tr " in advice
     _, head, table, *_ = told_of(lambda spec: 20.0 * (spec.sampler == "uqm_reward"), **mazes)
-    assert "does not clearly differ" in head and "Variants of it gain on AntMaze" in head
-    assert table.note.startswith("Not clear: ")
+    assert "does not clearly differ" in head and "TR by `uqm_reward` gain on AntMaze" in head
+    assert table.note.startswith("Not clear after Holm's correction: ")
+    _, head, *_ = told_of(lambda spec: -60.0 * (spec.sampler == "tr") * ("medium-play" in spec.dataset), **mazes)
+    assert head.startswith("**Plain TR loses on antmaze-medium-play alone (TD3+BC), and clearly gains nowhere.")
 
 
 def test_a_gain_on_one_set_alone_is_seen_without_it():
@@ -171,9 +173,10 @@ def test_where_a_setting_was_chosen_its_gain_is_said_to_flatter():
 @pytest.mark.parametrize(
     ("sparse", "dense", "why", "told"),
     [
-        ("tr", "baseline", " Provisional: no test yet.", "compare on your own data: `rewind train --samplers baseline "
-         "tr --betas 1 0.75` (`baseline`: uniform sampling). `--recommended` sets TR with a weighted target (beta "
-         "0.75) and bounded targets on sparse rewards, uniform sampling with bounded targets on dense ones. "
+        ("tr", "baseline", " Provisional: no test yet.", "compare on your own data: `rewind train --dataset log.npz "
+         "--samplers baseline tr --betas 1 0.75 --hold-out 0.1`. `--recommended` sets "
+         "TR with a weighted target (beta 0.75) and bounded targets on sparse rewards, uniform sampling with "
+         "bounded targets on dense ones. "
          "Provisional: no test yet."),
         ("tr", "baseline", "", "It sets TR with a weighted target (beta 0.75) and bounded targets on sparse rewards, "
          "uniform sampling with bounded targets on dense ones, and has passed its test"),

@@ -91,3 +91,13 @@ def test_what_has_run_in_part_and_not_at_all_is_said(made):
 def test_the_page_of_agents_shows_it(made):
     assert "divergence" in [section.name for section in build(PaperResults(runs_of(made), "rewind")).sections]
     assert "<!-- report: divergence -->" in (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+
+
+def test_elsewhere_layer_norm_is_compared_where_nothing_else_differs():
+    cube = "rewind/ogbench-cube-single-play-task4-v0"
+    found = rows(null, ("c_alpha", "c_cube"), noise=0.0, definitions=EVIDENCE, keep=lambda spec: spec.dataset == cube)
+    for row in found:
+        row["q"], row["q_excess"] = 800.0, 8.0
+    (table,) = (block for block in divergence(PaperResults(runs_of(found), "rewind")) if hasattr(block, "lines"))
+    heads = [line.head for line in table.lines]
+    assert "cube-single-play-task4, alpha 0.2" in heads and len(heads) == len(set(heads)) > 1

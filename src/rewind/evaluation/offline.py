@@ -41,6 +41,7 @@ class OfflineEvaluation:
         the sum: where rewards are positive, `cut` trajectories make it too small
     best_return: the highest discounted return of a trajectory
     cut: trajectories whose time-out came so early that it shows (discount^length above 1%)
+    possible: the lowest and the highest value that the rewards of the log allow, beyond which no interval goes
     """
 
     names: tuple[str, ...]
@@ -54,10 +55,10 @@ class OfflineEvaluation:
     best_return: float
     trajectories: int
     settings: FitSettings
+    possible: tuple[float, float] = (-np.inf, np.inf)
 
     def estimate(self, name: str) -> Estimate:
-        at = self._at(name)
-        return self._estimate(self.means[at], self.resampled[at])
+        return Estimate(*(float(np.clip(bound, *self.possible)) for bound in self._whole(name)))
 
     def difference(self, name: str, other: str = LOG) -> Estimate:
         """What the first is worth more than the other, with the interval of the paired difference."""
@@ -80,9 +81,14 @@ class OfflineEvaluation:
 
     def unsettled(self, name: str) -> bool:
         """Whether more steps would change its estimate by much, compared with its interval."""
-        value, low, _ = self.estimate(name)
+        value, low, _ = self._whole(name)
         half, drift, left = value - low, abs(self.moved(name)), abs(float(self.left[self._at(name)]))
         return bool(drift > half / 2 or (drift > half / 10 and left > half))
+
+    def _whole(self, name: str) -> Estimate:
+        """Its estimate, whose interval may go beyond what is possible."""
+        at = self._at(name)
+        return self._estimate(self.means[at], self.resampled[at])
 
     def _at(self, name: str) -> int:
         if name not in self.names:
@@ -132,6 +138,7 @@ def evaluate_offline(
         best_return=float(starts.max()),
         trajectories=len(data),
         settings=settings,
+        possible=(low, high),
     )
 
 

@@ -53,7 +53,7 @@ class Choice:
         if self.rule != "auto" or recommended()[self.label]["sampler"] != "baseline":
             return ""
         return (
-            " (plain TR; what our runs recommend is uniform sampling of transitions: sampler baseline, UniformReplay)"
+            " (no priority: plain TR; for such rewards our runs recommend UniformReplay, --samplers baseline)"
         )
 
 

@@ -28,7 +28,9 @@ WHY = {  # by sets
         "our expert scores 114, D4RL's 88, and IQL follows it. Why TD3+BC does not, we do not know.",
     ("hopper-medium", "hopper-medium-expert"):
         "not explained. Cloning scores less than on D4RL's data, cloning the best tenth the same, and agents more.",
-    ("antmaze-umaze", "antmaze-umaze-diverse"): "cloning our data scores more too, all of it and its best tenth.",
+    ("antmaze-umaze", "antmaze-umaze-diverse"):
+        "cloning our data scores more too, all of it and its best tenth; but some of TD3+BC's critics diverge on "
+        "umaze-diverse and score 0 ([table](agents.md#critics-that-diverge), of the first 8 seeds).",
     ("antmaze-medium-play",): "our TD3+BC has the paper's alpha, 36, and scores as the paper's; the original has 2.5.",
     ("antmaze-large-diverse",):
         "our data leads to its goal less often than large-play's, where IQL scores as published: about a third of the "

@@ -30,7 +30,8 @@ class Gain:
     planned: how many sets of the kind are to have runs of TR
     runs: of both methods on the used ones
     p: of the difference, two-sided, not corrected; 1 where there is none
-    without: the same without the set that speaks for it most
+    strongest: the set that speaks for it most
+    without: the same without that one; None if there is no other
     """
 
     agent: str
@@ -42,7 +43,13 @@ class Gain:
     planned: int
     runs: int = 0
     p: float = 1.0
+    strongest: str = ""
     without: Estimate | None = None
+
+    @property
+    def rests_on_one(self) -> bool:
+        """Whether nothing is clear without its strongest set."""
+        return self.without is None or self.without.low is None or self.without.low <= 0 <= self.without.high
 
     @property
     def used(self) -> int:
@@ -115,7 +122,7 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     strongest = max(sets, key=lambda name: sets[name] * (1 if measured.value > 0 else -1))
     rest = {name: pair for name, pair in used.items() if name != strongest}
     without = results.difference(agent, rest).estimate if rest else None
-    return Gain(agent, kind, label, measured.estimate, sets, limited, planned, runs, measured.p(), without)
+    return Gain(agent, kind, label, measured.estimate, sets, limited, planned, runs, measured.p(), strongest, without)
 
 
 def as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block, Cell, Line, Table
-from rewind.report.methods import ALGORITHMS
+from rewind.report.methods import ALGORITHMS, short
 from rewind.statistics import LEVEL, holm
 from rewind_lab.paper.halves import choosing_half
 from rewind_lab.paper.published import ALL_SUITES
@@ -34,7 +34,7 @@ def clear_blocks(results: PaperResults, *, brief: bool = False) -> list[Block]:
     if not known:
         return ["Not measured yet: no data set has enough runs of TR and of uniform sampling."]
     plain, variants = map(_clear, _families(known))
-    words = [_plain_words(plain), f"Variants of it {_directions(variants)}." if variants else ""]
+    words = [_plain_words(plain), f"{_variant_words(variants)}." if variants else ""]
     return [" ".join(filter(None, words)), *_table(known, [*plain, *variants], brief=brief)]
 
 
@@ -63,12 +63,20 @@ def _plain_words(clear: Sequence[Gain]) -> str:
     if not clear:
         return "Plain TR does not clearly differ from uniform sampling on any kind of data."
     gained = any(_value(gain) > 0 for gain in clear)
-    return f"Plain TR {_directions(clear, 's')}{'' if gained else ', and clearly gains nowhere'}."
+    words = " and ".join(f"{word}s on {_places(side)}" for word, side in _sides(clear))
+    return f"Plain TR {words}{'' if gained else ', and clearly gains nowhere'}."
 
 
-def _directions(gains: Sequence[Gain], ending: str = "") -> str:
-    """On which kinds they gain and on which they lose."""
-    return " and ".join(f"{word}{ending} on {_places(side)}" for word, side in _sides(gains))
+def _variant_words(clear: Sequence[Gain]) -> str:
+    """Which of them gain where, and which lose."""
+    words = []
+    for word, side in _sides(clear):
+        by_place: dict[str, dict[str, None]] = {}
+        for gain in side:
+            by_place.setdefault(_where(gain), {})[gain.method.removesuffix(WITH_NORM)] = None
+        for place, methods in by_place.items():
+            words.append(f"{' and '.join(methods)} {word}{'s' * (len(methods) == 1)} on {place}")
+    return ", ".join(words)
 
 
 def _sides(gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
@@ -78,13 +86,16 @@ def _sides(gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
 
 
 def _places(gains: Sequence[Gain]) -> str:
-    return " and ".join(dict.fromkeys(map(_where, gains)))
+    """Kinds of data, or the one set that a difference rests on."""
+    places = (f"{short(gain.strongest)} alone ({ALGORITHMS[gain.agent]})" if gain.rests_on_one else _where(gain)
+              for gain in gains)  # fmt: skip
+    return " and ".join(dict.fromkeys(places))
 
 
 def _table(known: Sequence[Gain], clear: Sequence[Gain], *, brief: bool) -> list[Block]:
     """The clear differences, the largest gain first; below, how many are not, and what flatters."""
     unclear = len(known) - len(clear)
-    note = f"Not clear: {unclear} of {len(known)} comparisons." if unclear else ""
+    note = f"Not clear after Holm's correction: {unclear} of {len(known)} comparisons." if unclear else ""
     if not clear:
         return [note]
     ordered = sorted(clear, key=lambda gain: -abs(_value(gain)))
@@ -92,7 +103,7 @@ def _table(known: Sequence[Gain], clear: Sequence[Gain], *, brief: bool) -> list
     lines = [
         Line(gain.method, [*map(Cell, (_where(gain), points(gain.difference), sets, points(gain.without)))])
         for gain in sorted(shown, key=_value, reverse=True)
-        for sets in [gain.counted if brief else gain.span]
+        for sets in [f"{gain.used} of {gain.planned}" if brief else gain.span]
     ]
     columns = (
         "Method",
@@ -102,14 +113,16 @@ def _table(known: Sequence[Gain], clear: Sequence[Gain], *, brief: bool) -> list
         "Without the strongest set",
     )
     note = " ".join(filter(None, (note, _flattered(shown))))
-    return [Table("Clear differences from uniform sampling", columns, lines, note)]
+    most = f"The largest clear differences from uniform sampling ({len(shown)} of {len(clear)})"
+    title = "Clear differences from uniform sampling" if len(shown) == len(clear) else most
+    return [Table(title, columns, lines, note)]
 
 
 def _flattered(shown: Sequence[Gain]) -> str:
     """A setting is chosen because it scored well: where it was chosen, chance speaks for it."""
     half = set(choosing_half())
     chosen = any(WITH_NORM in gain.method and _value(gain) > 0 and half >= gain.sets.keys() for gain in shown)
-    return "Gains with layer norm are on the sets that chose the setting: expect less." if chosen else ""
+    return "Gains with layer norm are on sets that chose the setting: expect less." if chosen else ""
 
 
 def _where(gain: Gain) -> str:
@@ -129,11 +142,16 @@ def _value(gain: Gain) -> float:
 
 
 def _claims(findings: Sequence[Finding]) -> str:
-    counts = Counter(finding.state for finding in findings if finding.contrast is not None)
-    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack data",
-             "unplanned": "are not tested"}  # fmt: skip
+    counts = Counter(finding.verdict for finding in findings if finding.contrast is not None)
+    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack runs"}  # fmt: skip
     told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
-    return f"Of the paper's {counts.total()} claims about scores (by agent), {told}."
+    holding = [
+        f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"
+        for finding in findings
+        if finding.contrast is not None and finding.state == "holds"
+    ]
+    named = f" Hold: {'; '.join(holding)}." if holding else ""
+    return f"Of the paper's {counts.total()} claims about scores (by agent), {told}.{named}"
 
 
 def _advice() -> str:
@@ -144,8 +162,8 @@ def _advice() -> str:
         samplers = " ".join(dict.fromkeys(["baseline", "tr", str(row["sampler"])]))
         norm = " --layer-norm" if row["layer_norm"] is True else ""
         return (
-            f"**What to use:** compare on your own data: `rewind train --samplers {samplers} --betas 1 0.75{norm}` "
-            f"(`baseline`: uniform sampling). `--recommended` sets {setting}.{caution()}"
+            f"**What to use:** compare on your own data: `rewind train --dataset log.npz --samplers {samplers} "
+            f"--betas 1 0.75{norm} --hold-out 0.1`. `--recommended` sets {setting}.{caution()}"
         )
     return (
         f"**What to use:** start with `rewind train --recommended`. It sets {setting}, and has passed its test on "

@@ -7,7 +7,7 @@ import numpy as np
 from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, short
-from rewind.statistics import Measured
+from rewind.statistics import Estimate, Measured
 from rewind_lab.paper.choice import Setting, read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, TableDefinition, in_order, load_definitions
 from rewind_lab.paper.halves import ONE_LENGTH
@@ -35,6 +35,7 @@ PARTS = {
 }  # fmt: skip
 
 UNIFORM = "uniform sampling"
+INSTEAD = " instead of backward sweeps"
 MOST_NAMED = 3  # data sets; more are counted
 MEAN = "Mean of "  # as `compared_table` heads a mean over data sets
 
@@ -80,7 +81,7 @@ def explained(results: PaperResults) -> list[Block]:
     """The same in few words: what each change does, in points; mean scores where more than two things are compared."""
     tables = _control_tables(results)
     orders = _orders(results)
-    lines = [*_lengths(results), *orders]
+    lines = [*_lengths(results), *(line for line, _ in orders)]
     words: list[Block] = []
     left_out: list[str] = []
     for definition, table in tables:
@@ -93,7 +94,17 @@ def explained(results: PaperResults) -> list[Block]:
             words.append(_in_words(table))
     columns = ("Change", "Of what", "Points")
     changes = [Table("What one change does", columns, lines, " ".join(dict.fromkeys(left_out)))] if lines else []
-    return [*changes, *mostly_diverged(results), *words, *_missing(tables)]
+    return [*_order_words(orders), *changes, *mostly_diverged(results), *words, *_missing(tables)]
+
+
+def _order_words(orders: Sequence[tuple[Line, Estimate]]) -> list[Block]:
+    """Whether backward order itself, with one-step targets, does what TR is for."""
+    better: dict[str, list[str]] = {line.cells[0].text: [] for line, _ in orders}
+    for line, gain in orders:
+        if gain.low is not None and gain.low > 0:
+            better[line.cells[0].text].append(line.head.removesuffix(INSTEAD))
+    return [f"With one-step targets, {' and '.join(heads)} score more than backward ones on {sets}."
+            for sets, heads in better.items() if heads]  # fmt: skip
 
 
 def _changes(table: Table, agents: Collection[str]) -> list[Line]:
@@ -140,7 +151,7 @@ def _tr_pairs(results: PaperResults) -> Pairs:
     return pairs
 
 
-def _orders(results: PaperResults) -> list[Line]:
+def _orders(results: PaperResults) -> list[tuple[Line, Estimate]]:
     """What another order than backward changes, and uniform sampling, on the sets that can show it."""
     scores: dict[str, dict[str, list[float]]] = {}  # by order and data set
     for spec in load_definitions(EVIDENCE).wanted(RunChoice(["e_order"]))["e_order"]:
@@ -156,8 +167,9 @@ def _orders(results: PaperResults) -> list[Line]:
         both = [name for name in found if name in (common or there[order] & there.get("backward", set()))]
         pairs = {name: (np.array(found[name]), np.array(backward[name])) for name in both}
         if pairs:
-            change = f"{order if order == UNIFORM else f'{order} sweeps'} instead of backward sweeps"
-            lines.append(Line(change, [_sets(pairs), _points(results, pairs)]))
+            gain = results.difference(AGENT, pairs).estimate
+            change = f"{order if order == UNIFORM else f'{order} sweeps'}{INSTEAD}"
+            lines.append((Line(change, [_sets(pairs), Cell(points(gain))]), gain))
     return lines
 
 

@@ -49,12 +49,14 @@ def divergence(results: PaperResults) -> list[Block]:
 
 def _elsewhere(results: PaperResults) -> list[Block]:
     """Of TD3+BC on other sets, whatever the sampler: those on which a critic diverged."""
-    counts: dict[str, dict[bool, list[bool]]] = {}  # by data set and layer norm
+    counts: dict[str, dict[bool, list[bool]]] = {}  # by data set with the other settings, and layer norm
     for run in results.every.values():
         control = in_step(run.dataset, run.method.sampler, stagger=run.protocol.stagger)
         if run.algorithm == "td3_bc" and run.dataset not in NAMED["antmaze-v1"] and critic_known(run) and not control:
-            norm = bool(json.loads(run.protocol.settings).get("layer_norm"))
-            counts.setdefault(short(run.dataset), {False: [], True: []})[norm].append(diverged(run))
+            settings = json.loads(run.protocol.settings)
+            norm = bool(settings.pop("layer_norm", False))
+            name = ", ".join([short(run.dataset), *(f"{key} {value}" for key, value in settings.items())])
+            counts.setdefault(name, {False: [], True: []})[norm].append(diverged(run))
     lines = [
         Line(name, [Cell(f"{sum(lost)} of {len(lost)}" if lost else "") for lost in ways.values()])
         for name, ways in sorted(counts.items())

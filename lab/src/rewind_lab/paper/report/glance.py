@@ -110,10 +110,10 @@ def _advice(results: PaperResults) -> str:
     if setting is None:
         return "`rewind train --recommended` (provisional): no setting is chosen on this evidence yet"
     outcome = outcome_of(results)
-    start = f"`rewind train --recommended`, {recommended_words()}"
+    start = f"`rewind train --recommended` sets {recommended_words()}"
     if isinstance(outcome, str):
-        return f"compare on your own data; {start} (its test on other data sets {outcome})"
-    return f"{start} (its test on other data sets: {'passed' if passed(outcome) else 'FAILED'})"
+        return f"compare on your own data. {start}; its test on other data sets {outcome}"
+    return f"{start}; its test on other data sets: {'passed' if passed(outcome) else 'FAILED'}"
 
 
 def _sentence(finding: Finding) -> str:

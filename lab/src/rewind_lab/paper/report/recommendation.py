@@ -213,7 +213,7 @@ def taken_apart(results: PaperResults) -> dict[str, Measured]:
     norm = cells.get(str(KindSetting("baseline", layer_norm=True)), {})
     if setting.sparse.layer_norm and set(names) <= norm.keys():
         plain = [name for name in names if "layer_norm" not in own_settings(str(suite_of(name)), AGENT)]
-        parts[f"layer norm alone, where uniform sampling has none ({len(plain)})"] = _difference(
+        parts[f"layer norm alone, where the usual critics have none ({len(plain)})"] = _difference(
             results, norm, uniform, plain
         )
         parts[f"the setting over uniform sampling with layer norm ({len(names)})"] = _difference(

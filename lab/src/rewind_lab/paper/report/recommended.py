@@ -69,4 +69,4 @@ def _evidence(setting: Setting, kind: str, outcome: Outcome) -> str:
 def reason(setting: Setting, kind: str) -> str:
     """Of a choice by the rule, what it says of this kind; otherwise all."""
     own = [clause for clause in setting.because.rstrip(".").split("; ") if f"with {kind} rewards" in clause]
-    return own[0].rpartition("toml: ")[2].partition(" (")[0] if len(own) == 1 else setting.because.rstrip(".")
+    return own[0].rpartition("toml: ")[2] if len(own) == 1 else setting.because.rstrip(".")
