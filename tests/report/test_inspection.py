@@ -89,7 +89,11 @@ def test_each_problem_is_found_and_good_data_has_none():
     assert "terminals throughout" in kinds(replace(good, **split_terminals(throughout, good.ends)))
     choices = np.arange(good.rows) % 3
     assert kinds(replace(good, actions=choices)) == set()
-    assert "not for our agents" in kinds(replace(good, actions=choices - 1))
+    assert kinds(replace(good, actions=choices - 1)) == {"not for our agents"}
+    gaps = problems(replace(good, actions=np.array([5, 15, 25])[choices]))["missing codes"]
+    assert "3 of the codes 0 to 25 occur; code them 0, 1, 2, or a policy" in gaps
+    many = np.arange(good.rows) % 20 + 1
+    assert "20 of the codes 0 to 20 occur; code them 0 to 19," in problems(replace(good, actions=many))["missing codes"]
     assert "few rows" not in kinds(from_d4rl(flat_log([200, 100], [True, True])))
     assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
 

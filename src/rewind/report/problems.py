@@ -8,7 +8,7 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.boundaries import FEWEST_STEPS, jumps
-from rewind.data.parts import named_parts
+from rewind.data.parts import missing_codes, named_parts
 from rewind.data.table_rows import NO_EPISODE
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.memory.sweeps import common_length
@@ -151,6 +151,8 @@ def _arrays(data: Trajectories) -> Iterator[tuple[str, str]]:
             "not for our agents",
             f"discrete actions from {data.actions.min()}: rewind train counts them from 0; add {-data.actions.min()}",
         )
+    if discrete and (missing := missing_codes(data.actions)):
+        yield "missing codes", f"discrete actions: {missing}"
     outside = int((np.abs(data.actions) > 1).reshape(data.rows, -1).any(axis=1).sum())
     if data.actions.dtype.kind == "f" and outside:
         yield (
