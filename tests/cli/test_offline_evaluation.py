@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from shutil import copytree
 
 import numpy as np
@@ -109,6 +110,27 @@ def test_in_a_browser_the_page_begins_with_the_ranking_and_a_phone_is_wide_enoug
     folded = section.locator("details").first
     folded.locator("summary").click()
     assert folded.get_by_text("Lower quarter").first.is_visible()
+
+
+def test_rankings_on_one_page_say_whose_they_are(folder, tmp_path, monkeypatch):
+    def told(*folders):
+        main(["report", *folders, "--out", "all.html", "--markdown", "all.md"])
+        return Path("all.md").read_text(encoding="utf-8")
+
+    monkeypatch.chdir(tmp_path)
+    copytree(folder / "run", "first")
+    other = copytree(folder / "run", tmp_path / "other")
+    (other / "config.json").unlink()
+    rows = other / "rows.jsonl"
+    lines = [json.loads(line) | {"dataset": "valve", "data_fingerprint": "f"} for line in rows.read_text().splitlines()]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (other / "results.json").unlink()
+    alone = told("first")
+    assert "**Policies, ranked by the log alone**" in alone and "(policies/000)" in alone
+    both = told("first", "other")
+    for name, path in (("log", "first"), ("valve", "other")):
+        assert f"**Policies, ranked by the log alone: {name}, {path}**" in both
+        assert f"\n{name}, {path}: The highest estimate" in both and f"({path}/policies/000)" in both
 
 
 def test_a_ranking_of_other_policies_is_not_shown(folder, tmp_path):
