@@ -96,6 +96,8 @@ def test_each_problem_is_found_and_good_data_has_none():
     assert "20 of the codes 0 to 20 occur; code them 0 to 19," in problems(replace(good, actions=many))["missing codes"]
     assert "few rows" not in kinds(from_d4rl(flat_log([200, 100], [True, True])))
     assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
+    single = kinds(from_d4rl(flat_log([1] * 300, [True] * 300)))
+    assert "single steps" in single and "equal lengths" not in single
 
 
 def test_a_table_that_is_one_long_trajectory_is_told_apart_by_an_episode_column(tmp_path):

@@ -97,7 +97,7 @@ def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
             "few trajectories",
             f"{len(data):,} trajectories for the usual {SLOTS} slots: some are played by several slots at a time",
         )
-    if (common := common_length(data.lengths)) is not None:
+    if (common := common_length(data.lengths) or 0) > 1:  # a single step cannot be spread
         yield (
             "equal lengths",
             f"{np.mean(data.lengths == common):.0%} of the trajectories have {common:,} steps, so that batches contain "
