@@ -138,6 +138,9 @@ def test_all_that_a_table_lacks_is_asked_for_at_once(tmp_path):
         DataError, match=r"no column 'tmp', .*; which columns are the actions and reward\? .*the table has"
     ):
         load(path, episode="flat", observations="tmp")
+    padded = text(tmp_path, "episode,t, temp,valve ,reward", "1,0,1,2,3")
+    with pytest.raises(DataError, match=r"no column 'temp', .*; the table has: episode, t, ' temp', 'valve ', reward$"):
+        load(padded, observations="temp", actions="valve")
 
 
 def test_an_id_of_rows_is_not_taken_for_one_of_episodes(tmp_path):

@@ -139,7 +139,8 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
             guesses[role] = guess
             result = _with(result, role, guess)
     if lacks := [*_absent(wanted, names), *_unnamed(wanted, result)]:
-        raise DataError(f"{'; '.join(lacks)}; the table has: {listed(names, 40) or 'none'}")
+        shown = [repr(name) if name != name.strip() else name for name in names]
+        raise DataError(f"{'; '.join(lacks)}; the table has: {listed(shown, 40) or 'none'}")
     if wrong := repeated & set(result.used()):
         raise DataError(f"several columns are named {', '.join(sorted(wrong))}: give each its own name")
     if result.terminal and result.terminal == result.truncated:
