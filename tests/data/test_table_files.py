@@ -60,7 +60,11 @@ HEAD = "id,t,obs_a,obs_b,u1,u2,r,over"
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,x,3,4,5,0"], r"log\.csv, line 3, column obs_b: 'x' is not a number"),
+        ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,x,3,4,5,0"], r"log\.csv, line 3, column obs_b: 'x' is not a number$"),
+        (
+            [HEAD, "1,0,1,2,open,4,5,0"],
+            r"line 2, column u1: 'open' is not a number; code categories as 0, 1, 2$",
+        ),
         ([HEAD, "1,0,1,2,3,4,5,0", "", "1,1,1,,3,4,5,0"], r"line 4, column obs_b: missing, NaN or infinite"),
         ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,inf,3,4,5,0"], r"line 3, column obs_b: missing, NaN or infinite"),
         ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,2"], r"line 3: 4 fields; expected 8 as in the first line"),
