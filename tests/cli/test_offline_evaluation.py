@@ -146,17 +146,23 @@ def test_a_ranking_of_other_policies_is_not_shown(folder, tmp_path):
 
 def test_the_verdict_says_when_the_log_cannot_tell():
     def policy(name, against_log, tied):
-        return {"name": name, "estimate": [2.0, 1.0, 3.0], "against_log": against_log, "tied": tied}
+        return {"name": name, "estimate": [2.0, 1.0, 3.0], "against_log": against_log, "tied": tied, "concerns": []}
 
     first, second = policy("a", [1.0, 0.5, 1.5], True), policy("b", [0.0, -1.0, 1.0], False)
     clear = verdict({"policies": [first, second]})
     assert "estimated above each of the others" in clear and "It is estimated above the log's own policy" in clear
     unclear = verdict({"policies": [{**first, "against_log": [1.0, -0.5, 2.5]}, {**second, "tied": True}]})
     assert "cannot tell it from b" in unclear and "cannot tell it from the log's own policy" in unclear
+    assert "nothing here separates them" in unclear and "the least that could be wrong" not in unclear
+    doubted, clean = {**second, "tied": True, "concerns": ["few"]}, {**second, "name": "c"}
+    assert "from b: prefer the one with the least that could be wrong" in verdict({"policies": [first, doubted, clean]})
+    both = verdict({"policies": [{**first, "concerns": ["few"]}, doubted, clean]})
+    assert "from b, and what could be wrong is the same for all of them: nothing here separates them." in both
     unseen = {**first, "supported": False, "unsupported": 0.06}
     unknown = verdict({"policies": [unseen, {**second, "supported": True}]})
     assert "In 6% of the states the log shows nothing like what a does" in unknown and "prefer b" in unknown
-    assert "that holds for all of them" in verdict({"policies": [unseen]}) and "nothing like" not in clear
+    assert "that holds for all of them" in verdict({"policies": [unseen, {**second, "supported": False}]})
+    assert "estimate may be far off. Try" in verdict({"policies": [unseen]}) and "nothing like" not in clear
 
 
 def test_where_critics_chose_better_the_page_says_what_they_choose(folder, monkeypatch):

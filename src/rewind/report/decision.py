@@ -105,7 +105,11 @@ def verdict(record: Mapping[str, Any]) -> str:
     )  # fmt: skip
     first = f"The highest estimate is that of {best['name']}: {told(best['estimate'])}."
     if tied:
-        first += f" The log cannot tell it from {listed(tied, 5)}: prefer the one with the least that could be wrong."
+        concerns = {frozenset(policy["concerns"]) for policy in record["policies"] if policy is best or policy["tied"]}
+        how = ": prefer the one with the least that could be wrong"
+        if len(concerns) == 1:
+            how = ", and what could be wrong is the same for all of them: nothing here separates them"
+        first += f" The log cannot tell it from {listed(tied, 5)}{how}."
     elif len(record["policies"]) > 1:
         first += " It is estimated above each of the others."
     return " ".join(filter(None, (first, against, best_supported(record))))
