@@ -142,6 +142,8 @@ def test_all_that_a_table_lacks_is_asked_for_at_once(tmp_path):
         DataError, match=r"no column 'tmp', .*; which columns are the actions and reward\? .*the table has"
     ):
         load(path, episode="flat", observations="tmp")
+    with pytest.raises(DataError, match=r"which column is the reward\? Name it, such as reward='r'"):
+        load(path, episode="flat", observations="temp", actions="valve")
     padded = text(tmp_path, "episode,t, temp,valve ,reward", "1,0,1,2,3")
     with pytest.raises(DataError, match=r"no column 'temp', .*; the table has: episode, t, ' temp', 'valve ', reward$"):
         load(padded, observations="temp", actions="valve")
