@@ -129,11 +129,12 @@ def _origin(distribution: str) -> tuple[str, bool]:
 
 
 def unknown_name(what: str, name: object, known: Iterable[str], where: str | None = None) -> UsageError:
-    """The error for an unknown name, with the most similar known names.
+    """The error for an unknown name, with that name in a family ("rewind/..."), or else the most similar known names.
 
     where: how to list the known names, if there are too many to print
     """
     known = sorted(known)
-    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    same = [one for one in known if one.endswith(f"/{name}")]
+    near = same or difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(repr(n) for n in near)}? " if near else ""
     return UsageError(f"unknown {what} {name!r}: {hint}{where or 'known: ' + ', '.join(known)}")

@@ -40,6 +40,12 @@ def alike(values: Sequence[float]) -> list[str]:
     return [f"{round(value, digits) + 0.0:,.{digits}f}" for value in values]  # not -0
 
 
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: 1 trajectory, 1,200 trajectories, 2 rows."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
 def listed(names: Sequence[object], most: int) -> str:
     """Names in one line; of many, the first and how many more there are."""
     return ", ".join(map(str, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from shutil import copytree
 
 import numpy as np
@@ -111,6 +112,27 @@ def test_in_a_browser_the_page_begins_with_the_ranking_and_a_phone_is_wide_enoug
     assert folded.get_by_text("Lower quarter").first.is_visible()
 
 
+def test_rankings_on_one_page_say_whose_they_are(folder, tmp_path, monkeypatch):
+    def told(*folders):
+        main(["report", *folders, "--out", "all.html", "--markdown", "all.md"])
+        return Path("all.md").read_text(encoding="utf-8")
+
+    monkeypatch.chdir(tmp_path)
+    copytree(folder / "run", "first")
+    other = copytree(folder / "run", tmp_path / "other")
+    (other / "config.json").unlink()
+    rows = other / "rows.jsonl"
+    lines = [json.loads(line) | {"dataset": "valve", "data_fingerprint": "f"} for line in rows.read_text().splitlines()]
+    rows.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (other / "results.json").unlink()
+    alone = told("first")
+    assert "**Policies, ranked by the log alone**" in alone and "(policies/000)" in alone
+    both = told("first", "other")
+    for name, path in (("log", "first"), ("valve", "other")):
+        assert f"**Policies, ranked by the log alone: {name}, {path}**" in both
+        assert f"\n{name}, {path}: The highest estimate" in both and f"({path}/policies/000)" in both
+
+
 def test_a_ranking_of_other_policies_is_not_shown(folder, tmp_path):
     run = copytree(folder / "run", tmp_path / "run")
     rewind.load_policy(run / "policies" / "001").save(run / "policies" / "000")
@@ -124,17 +146,23 @@ def test_a_ranking_of_other_policies_is_not_shown(folder, tmp_path):
 
 def test_the_verdict_says_when_the_log_cannot_tell():
     def policy(name, against_log, tied):
-        return {"name": name, "estimate": [2.0, 1.0, 3.0], "against_log": against_log, "tied": tied}
+        return {"name": name, "estimate": [2.0, 1.0, 3.0], "against_log": against_log, "tied": tied, "concerns": []}
 
     first, second = policy("a", [1.0, 0.5, 1.5], True), policy("b", [0.0, -1.0, 1.0], False)
     clear = verdict({"policies": [first, second]})
     assert "estimated above each of the others" in clear and "It is estimated above the log's own policy" in clear
     unclear = verdict({"policies": [{**first, "against_log": [1.0, -0.5, 2.5]}, {**second, "tied": True}]})
     assert "cannot tell it from b" in unclear and "cannot tell it from the log's own policy" in unclear
+    assert "nothing here separates them" in unclear and "the least that could be wrong" not in unclear
+    doubted, clean = {**second, "tied": True, "concerns": ["few"]}, {**second, "name": "c"}
+    assert "from b: prefer the one with the least that could be wrong" in verdict({"policies": [first, doubted, clean]})
+    both = verdict({"policies": [{**first, "concerns": ["few"]}, doubted, clean]})
+    assert "from b, and what could be wrong is the same for all of them: nothing here separates them." in both
     unseen = {**first, "supported": False, "unsupported": 0.06}
     unknown = verdict({"policies": [unseen, {**second, "supported": True}]})
     assert "In 6% of the states the log shows nothing like what a does" in unknown and "prefer b" in unknown
-    assert "that holds for all of them" in verdict({"policies": [unseen]}) and "nothing like" not in clear
+    assert "that holds for all of them" in verdict({"policies": [unseen, {**second, "supported": False}]})
+    assert "estimate may be far off. Try" in verdict({"policies": [unseen]}) and "nothing like" not in clear
 
 
 def test_where_critics_chose_better_the_page_says_what_they_choose(folder, monkeypatch):

@@ -152,6 +152,12 @@ def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypat
         patch.setattr("rewind.evaluation.rows.whole_file", interrupt)
         run(*arguments, "--steps", "40", "--resume")
     assert stop.value.code == 130 and "the training is finished: the same command with" in capsys.readouterr().err
+    with monkeypatch.context() as patch, pytest.raises(SystemExit) as stop:
+        patch.setattr("rewind.evaluation.rows.whole_file", unread)
+        patch.setattr("os.dup2", lambda *files: None)  # what the command does with a standard output of its own
+        patch.setattr(sys.stdout, "fileno", lambda: 1)
+        run(*arguments, "--steps", "40", "--resume")
+    assert stop.value.code == 141 and capsys.readouterr().err == ""
     run(*arguments, "--steps", "40", "--resume")
     (only,) = json.loads((tmp_path / "results.json").read_text())["runs"]
     assert only["curve"]["steps"] == [20, 40]
@@ -163,6 +169,10 @@ def test_ctrl_c_saves_and_the_status_says_so(points, tmp_path, capsys, monkeypat
     with pytest.raises(SystemExit):
         main(["report", str(tmp_path)])
     assert "two trainings were mixed" in capsys.readouterr().err
+
+
+def unread(path):
+    raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
 
 def no_space(path):

@@ -18,6 +18,7 @@ from rewind.agents.settings import (
     paper_view,
 )
 from rewind.cli.data import DataBuild, DataGet, DataInfo, DataList
+from rewind.data import load
 from rewind.data.catalogue import catalogue, entry, known_entry, normalised_score
 from rewind.errors import UsageError
 from rewind.rebuilt.quick import QUICK
@@ -231,6 +232,11 @@ def test_reference_scores_are_0_and_100_and_in_between_it_is_linear():
 def test_an_unknown_name_gets_the_nearest():
     with pytest.raises(UsageError, match="did you mean 'hopper-medium-v2'"):
         entry("hoper-medium-v2")
+    for unknown in (lambda: DataInfo("hopper-medium-v1").run(), lambda: load("hopper-medium-v1")):
+        with pytest.raises(UsageError, match=r"did you mean 'rewind/hopper-medium-v1'\? known: rewind data list$"):
+            unknown()
+    with pytest.raises(UsageError, match="did you mean 'hopper-medium-v2' or "):
+        DataInfo("hoper-medium-v2").run()
     with pytest.raises(UsageError, match="unknown suite 'adroid': did you mean 'adroit'"):
         DataList(suite="adroid").run()
 

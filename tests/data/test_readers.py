@@ -175,8 +175,14 @@ def test_names_that_lead_nowhere(tmp_path):
         load(tmp_path / "nothing")
     with pytest.raises(UsageError, match="did you mean 'hopper-medium-v2'"):
         load("hoper-medium-v2")
-    with pytest.raises(DataError, match="is not a Minari data set"):
+    kinds = r"is not a folder that can be read; expected .*data/metadata\.json.*info\.json.*output-.*\(rewind\.json\)"
+    with pytest.raises(DataError, match=kinds + "$"):
         load(tmp_path)
+    (tmp_path / "tables").mkdir()
+    for name in ("b.csv", "a.csv", "notes.txt"):
+        (tmp_path / "tables" / name).touch()
+    with pytest.raises(DataError, match=kinds + r"; of its files give one, such as .*tables.a\.csv$"):
+        load(tmp_path / "tables")
     (tmp_path / "x.log").write_text("1,2")
     with pytest.raises(DataError, match=r"unknown kind of file '\.log'.*known: .*\.csv.*docs/data.md, tables"):
         load(tmp_path / "x.log")

@@ -60,7 +60,11 @@ HEAD = "id,t,obs_a,obs_b,u1,u2,r,over"
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,x,3,4,5,0"], r"log\.csv, line 3, column obs_b: 'x' is not a number"),
+        ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,x,3,4,5,0"], r"log\.csv, line 3, column obs_b: 'x' is not a number$"),
+        (
+            [HEAD, "1,0,1,2,open,4,5,0"],
+            r"line 2, column u1: 'open' is not a number; code categories as 0, 1, 2$",
+        ),
         ([HEAD, "1,0,1,2,3,4,5,0", "", "1,1,1,,3,4,5,0"], r"line 4, column obs_b: missing, NaN or infinite"),
         ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,inf,3,4,5,0"], r"line 3, column obs_b: missing, NaN or infinite"),
         ([HEAD, "1,0,1,2,3,4,5,0", "1,1,1,2"], r"line 3: 4 fields; expected 8 as in the first line"),
@@ -138,6 +142,11 @@ def test_all_that_a_table_lacks_is_asked_for_at_once(tmp_path):
         DataError, match=r"no column 'tmp', .*; which columns are the actions and reward\? .*the table has"
     ):
         load(path, episode="flat", observations="tmp")
+    with pytest.raises(DataError, match=r"which column is the reward\? Name it, such as reward='r'"):
+        load(path, episode="flat", observations="temp", actions="valve")
+    padded = text(tmp_path, "episode,t, temp,valve ,reward", "1,0,1,2,3")
+    with pytest.raises(DataError, match=r"no column 'temp', .*; the table has: episode, t, ' temp', 'valve ', reward$"):
+        load(padded, observations="temp", actions="valve")
 
 
 def test_an_id_of_rows_is_not_taken_for_one_of_episodes(tmp_path):

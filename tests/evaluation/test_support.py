@@ -102,6 +102,9 @@ def test_a_policy_that_the_log_does_not_support_is_a_concern():
     (concern,) = concerns_of({**FIGURES, "unsupported": 0.12, "supported": False}, settled, held_out)
     assert concern.startswith("12% of its actions are unlike what the log shows in similar states")
     assert concerns_of(FIGURES, settled, held_out) == []
+    for count, told in ((1, "1 trajectory"), (2, "2 trajectories")):
+        (concern,) = concerns_of(FIGURES, replace(settled, trajectories=count), held_out)
+        assert concern == f"only {told}: the interval may be too narrow"
 
 
 def test_a_fit_that_still_moves_is_a_concern_the_logs_own_too():

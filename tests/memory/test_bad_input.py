@@ -15,6 +15,9 @@ def memory_on(priority="lower_mean_unc", seed=0):
 
 SETTINGS = {
     "unknown priority": ({"priority": "uqm_rewards"}, "did you mean 'uqm_reward'"),
+    "tr as a priority": ({"priority": "tr"}, "'tr' is a sampler and no priority: plain .* is priority='uniform'"),
+    "TR as a priority": ({"priority": "TR"}, "is priority='uniform'"),
+    "baseline as a priority": ({"priority": "baseline"}, r"uniform sampling is UniformReplay\(\)"),
     "priority of a wrong type": ({"priority": object()}, "expected a name or one number per trajectory"),
     "unknown reuse": ({"reuse": "onfinish"}, "did you mean 'on_finish'"),
     "negative alpha": ({"alpha": -1.0}, "alpha is -1.0; expected a number of at least 0"),

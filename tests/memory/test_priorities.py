@@ -98,6 +98,7 @@ def test_rewards_are_sparse_from_95_percent_on():
 
 def test_the_label_of_a_catalogue_wins_over_the_rewards():
     assert choose(make(np.full(10, 10)), label="sparse").priority == "avg_reward"
+    assert "(1 different value)" in choose(make([4], rewards=np.ones(4))).because
 
 
 def test_auto_takes_what_our_runs_recommend():

@@ -161,6 +161,8 @@ def test_more_slots_than_trajectories_keep_the_batch_size_and_warn_once():
         batch = memory.sample(8)
     assert all(warning.filename == __file__ for warning in caught)  # the caller's line, not one of ours
     assert len(batch) == 8 and set(batch.trajectories) == {0, 1, 2}
+    with pytest.warns(UserWarning, match="2 slots but only 1 trajectory to play"):
+        memory_on(make([3], known=1.0)).sample(2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         memory.plan(100, 8)

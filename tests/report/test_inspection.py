@@ -89,9 +89,15 @@ def test_each_problem_is_found_and_good_data_has_none():
     assert "terminals throughout" in kinds(replace(good, **split_terminals(throughout, good.ends)))
     choices = np.arange(good.rows) % 3
     assert kinds(replace(good, actions=choices)) == set()
-    assert "not for our agents" in kinds(replace(good, actions=choices - 1))
+    assert kinds(replace(good, actions=choices - 1)) == {"not for our agents"}
+    gaps = problems(replace(good, actions=np.array([5, 15, 25])[choices]))["missing codes"]
+    assert "3 of the codes 0 to 25 occur; code them 0, 1, 2, or a policy" in gaps
+    many = np.arange(good.rows) % 20 + 1
+    assert "20 of the codes 0 to 20 occur; code them 0 to 19," in problems(replace(good, actions=many))["missing codes"]
     assert "few rows" not in kinds(from_d4rl(flat_log([200, 100], [True, True])))
     assert "single steps" in kinds(from_d4rl(flat_log([1] * 3 + [4] * 300, [True] * 303)))
+    single = kinds(from_d4rl(flat_log([1] * 300, [True] * 300)))
+    assert "single steps" in single and "equal lengths" not in single
 
 
 def test_a_table_that_is_one_long_trajectory_is_told_apart_by_an_episode_column(tmp_path):
@@ -212,13 +218,16 @@ def test_duplicates_are_named_and_an_overlap_with_another_file_is_told(tmp_path,
     data = smooth([5, 6, 7, 8])
     twice = data.select(np.array([0, 1, 2, 1, 3, 0]))
     assert "2 trajectories are copies of others (3, 5)" in problems(twice)["duplicates"]
+    once = problems(data.select(np.array([0, 1, 1])))
+    assert "1 trajectory is a copy of others (2)" in once["duplicates"]
+    assert problems(data.select(np.array([0])))["few trajectories"].startswith("1 trajectory for the usual")
     save_npz(data, tmp_path / "train.npz")
     save_npz(replace(smooth([5, 6, 7], seed=1), name="valid"), tmp_path / "valid.npz")
     save_npz(replace(data.select(np.array([2])), name="leak"), tmp_path / "leak.npz")
     Inspect(str(tmp_path / "train.npz"), against=str(tmp_path / "valid.npz")).run()
     assert "overlap" not in capsys.readouterr().out
     Inspect(str(tmp_path / "train.npz"), against=str(tmp_path / "leak.npz")).run()
-    assert "1 trajectories (2) and 7 rows (26.9%) are also in leak" in " ".join(capsys.readouterr().out.split())
+    assert "1 trajectory (2) and 7 rows (26.9%) are also in leak" in " ".join(capsys.readouterr().out.split())
 
 
 def test_terminals_at_one_step_without_time_outs_are_told():
@@ -245,7 +254,7 @@ def test_dict_observations_have_the_problems_of_their_parts_and_are_not_copied()
         tracemalloc.stop()
     width = 1002 + data.observations.shape[1]
     assert found["constant columns"].startswith(f"2 of {width} observation columns never change ({width - 1002}, ")
-    assert "in 1 trajectories (3)" in found["nothing changes"] and "duplicates" not in found
+    assert "in 1 trajectory (3)" in found["nothing changes"] and "duplicates" not in found
 
 
 def test_small_logs_rewards_that_all_differ_and_rounding_are_readable():
@@ -254,4 +263,4 @@ def test_small_logs_rewards_that_all_differ_and_rounding_are_readable():
     assert " kB\n" in found and "all different, 98.3% are not 0\n" in found
     assert "all 60 rewards are different, so rewards are dense" in found and "e-" not in found
     found = text(inspect(from_d4rl({**log, "rewards": np.ones(60)})))
-    assert "the commonest, 1, is 100.0% of them, 100.0% are not 0, 1 different values" in found
+    assert "the commonest, 1, is 100.0% of them, 100.0% are not 0, 1 different value\n" in found

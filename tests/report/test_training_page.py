@@ -61,6 +61,16 @@ def test_a_run_that_two_folders_hold_counts_once(tmp_path):
     assert "- Runs: 4\n" in report(tmp_path)
 
 
+def test_a_folder_without_results_is_left_out_where_others_have_some(tmp_path, capsys):
+    write_train_folder(tmp_path / "run")
+    (tmp_path / "old").mkdir()
+    for name in ("config.json", "results.json"):
+        (tmp_path / "old" / name).write_text("{}")
+    assert "- Runs: 4\n" in report(tmp_path)
+    error = capsys.readouterr().err
+    assert error.startswith(f"rewind: left out: {tmp_path / 'old'} has no rows.jsonl") and error.count("\n") == 1
+
+
 def test_what_cannot_be_reported_is_one_line_that_says_what_to_do(tmp_path, capsys):
     assert "no folder" in fails(capsys, tmp_path / "nowhere")
     assert "nothing to report" in fails(capsys, tmp_path)

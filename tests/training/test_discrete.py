@@ -35,6 +35,18 @@ def test_whole_numbers_become_one_hot_and_anything_else_is_an_error(cart):
         make_runs(cart, "td3_bc")
 
 
+@pytest.mark.parametrize("algorithm", ["dqn", "discrete_bc"])
+def test_codes_that_never_occur_are_named_once(cart, algorithm, recwarn):
+    def told():
+        return [str(one.message) for one in recwarn if "codes" in str(one.message)]
+
+    train(cart, make_runs(cart, algorithm, **SMALL), steps=4, **QUIET)
+    assert told() == []
+    apart = replace(cart, actions=5 + 10 * cart.actions)
+    train(apart, make_runs(apart, algorithm, samplers=["tr", "baseline"], **SMALL), steps=4, **QUIET)
+    assert len(told()) == 1 and "2 of the codes 0 to 15 occur; code them 0, 1, or a policy may choose" in told()[0]
+
+
 def test_a_policy_of_discrete_actions_is_evaluated_saved_and_exported(cart, tmp_path):
     runs = make_runs(cart, "dqn", samplers=["tr", "lower_uqm_unc"], betas=[0.5], **SMALL)
     scorer = Scorer("CartPole-v1", 2)

@@ -75,6 +75,9 @@ class DataInfo:
         if self.name.startswith("rewind/"):
             recipe = QUICK.get(self.name) or find_recipe(self.name)
             figures = _made_figures(_of_task(recipe, self.name))
+        elif self.name not in catalogue():
+            known = [*catalogue(), *recipes(), *QUICK]
+            raise unknown_name("data set", self.name, known, where="known: rewind data list")
         else:
             figures = _figures(entry(self.name))
         flat = {}

@@ -79,6 +79,8 @@ def run_job(command: TrainOptions, signals: Sequence[int] = ()) -> None:
                 raise Stopped(
                     "stopped; the training is finished: the same command with --resume writes its results"
                 ) from None
+            except BrokenPipeError:  # whoever reads the table has seen enough: no full disk
+                raise
             except OSError as error:
                 raise RewindError(
                     f"{error.filename or out}: {error.strerror}; the training is finished: make room, and the same "

@@ -139,7 +139,8 @@ def resolve(wanted: ColumnMap, names: Sequence[str]) -> tuple[ColumnMap, dict[st
             guesses[role] = guess
             result = _with(result, role, guess)
     if lacks := [*_absent(wanted, names), *_unnamed(wanted, result)]:
-        raise DataError(f"{'; '.join(lacks)}; the table has: {listed(names, 40) or 'none'}")
+        shown = [repr(name) if name != name.strip() else name for name in names]
+        raise DataError(f"{'; '.join(lacks)}; the table has: {listed(shown, 40) or 'none'}")
     if wrong := repeated & set(result.used()):
         raise DataError(f"several columns are named {', '.join(sorted(wrong))}: give each its own name")
     if result.terminal and result.terminal == result.truncated:
@@ -183,7 +184,8 @@ def _unnamed(wanted: ColumnMap, resolved: ColumnMap) -> list[str]:
         flags = " ".join(f"--{role}" for role in asked)
         instead = "; instead of the episode, a time, done or truncated column also tells episodes apart" * endless
         listed = " and ".join(filter(None, (", ".join(asked[:-1]), asked[-1])))
-        return [f"which columns are the {listed}? Name them, such as {examples} (in a command: {flags}){instead}"]
+        which, name = ("column is", "it") if asked == ["reward"] else ("columns are", "them")
+        return [f"which {which} the {listed}? Name {name}, such as {examples} (in a command: {flags}){instead}"]
     if endless:
         return [
             "the table has no episode column, so the ends of its trajectories are unknown: name one "

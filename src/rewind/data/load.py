@@ -14,7 +14,7 @@ from rewind.data.episodes import from_episodes, is_episode, with_keys
 from rewind.data.folder import is_folder, load_folder
 from rewind.data.hdf5 import load_hdf5
 from rewind.data.lerobot import is_lerobot, load_lerobot
-from rewind.data.minari_sets import is_minari, load_minari
+from rewind.data.minari_sets import is_minari, is_minari_folder, load_minari
 from rewind.data.npz import load_npz
 from rewind.data.ogbench import from_ogbench, is_ogbench, is_task, load_task
 from rewind.data.originals import get
@@ -136,11 +136,18 @@ def _unreadable(dataset: Any) -> RewindError:
             f"cannot read trajectories from {type(dataset).__name__}; expected Trajectories, a D4RL-style dict, a "
             "Minari data set, a list of episodes, a path, or the name of a catalogued data set"
         )
-    if path.is_file():
-        suffixes = ", ".join(suffix for reader in _readers() for suffix in reader.suffixes)
+    suffixes = [suffix for reader in _readers() for suffix in reader.suffixes]
+    if path.is_dir():
+        files = sorted(file for file in path.glob("*") if file.suffix.lower() in suffixes)
         return DataError(
-            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {suffixes}, and Minari, LeRobot and RLlib "
-            "folders. Save a table of steps as .csv or .parquet: docs/data.md, tables"
+            f"{path} is not a folder that can be read; expected one of Minari's (data/metadata.json), LeRobot's "
+            "(meta/info.json) or RLlib's (output-*.json), or one that rewind data convert has written (rewind.json)"
+            + (f"; of its files give one, such as {files[0]}" if files else "")
+        )
+    if path.is_file():
+        return DataError(
+            f"{path}: unknown kind of file '{path.suffix.lower()}'; known: {', '.join(suffixes)}, and Minari, LeRobot "
+            "and RLlib folders. Save a table of steps as .csv or .parquet: docs/data.md, tables"
         )
     if path.is_absolute():
         return DataError(f"no file or folder {path}")
@@ -187,11 +194,6 @@ def _is_minari_id(dataset: Any) -> bool:
     return path is not None and "/" in os.fspath(dataset) and not (path.is_absolute() or path.exists())
 
 
-def _is_folder(dataset: Any) -> bool:
-    path = as_path(dataset)
-    return path is not None and path.is_dir()
-
-
 def _minari_id(dataset: Any, keys: Sequence[str] | None = None) -> Trajectories:
     name = os.fspath(dataset)
     try:
@@ -225,7 +227,7 @@ READERS: Registry[Reader] = Registry(
         "lerobot": Reader(load_lerobot, reads=is_lerobot, options=("keys", "reward", "horizon", "extras")),
         "folder": Reader(_by_keys(load_folder), reads=is_folder, options=("keys",)),
         "rllib": Reader(load_rllib, (".json",), reads=is_rllib, options=("horizon", "extras")),
-        "minari folder": Reader(load_minari, reads=_is_folder, options=("keys",)),
+        "minari folder": Reader(load_minari, reads=is_minari_folder, options=("keys",)),
         "robomimic": Reader(load_robomimic, reads=is_robomimic, options=("keys", "mask", "extras")),
         "hdf5": Reader(read_hdf5, (".hdf5", ".h5"), options=FLAT),
         "npz": Reader(_by_keys(load_npz), (".npz",), options=FLAT),

@@ -13,7 +13,7 @@ from rewind.data.hdf5 import check_inside
 from rewind.data.parts import each_part
 from rewind.data.trajectories import Trajectories
 from rewind.errors import DataError, UsageError, reading, require, warn
-from rewind.files import check_file, whole_folder
+from rewind.files import as_path, check_file, whole_folder
 
 
 def load_minari(dataset: Any, keys: Sequence[str] | None = None, name: str | None = None) -> Trajectories:
@@ -36,6 +36,17 @@ def is_minari(dataset: Any) -> bool:
     return hasattr(dataset, "iterate_episodes") and hasattr(dataset, "episode_indices")
 
 
+def is_minari_folder(dataset: Any) -> bool:
+    """Whether this is the path of the folder of a Minari data set."""
+    path = as_path(dataset)
+    return path is not None and (_content(path) / "metadata.json").is_file()
+
+
+def _content(path: Path) -> Path:
+    """The folder inside it that has the files; or itself."""
+    return path if (path / "metadata.json").is_file() else path / "data"
+
+
 def _open(dataset: Any) -> Any:
     if is_minari(dataset):
         return dataset
@@ -48,7 +59,7 @@ def _open(dataset: Any) -> Any:
                 f"no file or Minari data set '{dataset}' on this machine; to download one of Minari's: "
                 f"minari download {dataset}"
             )
-    folder = path if (path / "metadata.json").is_file() else path / "data"
+    folder = _content(path)
     if not (folder / "metadata.json").is_file():
         raise DataError(f"the folder {path} is not a Minari data set: it has no data/metadata.json")
     for file in folder.iterdir():

@@ -11,8 +11,10 @@ from rewind.arrays import Array
 from rewind.data.flags import flag_array
 from rewind.data.lazy_rows import LazyRows
 from rewind.errors import DataError
+from rewind.table import listed
 
 FEW_PAGES = 4
+CODES = 8  # of actions, that are listed
 
 
 def each_part(function: Callable[..., Any], value: Any, *others: Any) -> Any:
@@ -40,6 +42,20 @@ def shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {shown(part)}" for key, part in value.items())
     return f"{value.dtype} {value.shape[1:]}"
+
+
+def missing_codes(actions: Any) -> str:
+    """What to know of discrete actions, (rows,), of which not all from 0 to the largest occur; empty where all do."""
+    codes = np.unique(np.asarray(actions))
+    count, largest = len(codes), int(codes[-1])
+    if codes[0] < 0 or count > largest:
+        return ""
+    better = listed(range(count), CODES) if count <= CODES else f"0 to {count - 1:,}"
+    occur = "occurs" if count == 1 else "occur"
+    return (
+        f"{count:,} of the codes 0 to {largest:,} {occur}; code them {better}, or a policy may choose one of the others"
+        "; leave them as they are if those are actions too"
+    )
 
 
 def lazy(array: Any) -> Any:

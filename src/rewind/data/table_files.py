@@ -251,7 +251,7 @@ class TableFiles:
         if self._has(name, "boolean"):
             return lambda text: text.lower() in ("true", "false", "1", "0"), "true or false, as those before it"
         if name != columns.time:
-            return _is_number, "a number"
+            return _is_number, "a number" + "; code categories as 0, 1, 2" * (name in (columns.actions or ()))
         dates = self._has(name, "temporal")
         expected = "a time; expected numbers, or ISO dates such as 2024-12-31 23:59:59"
         return lambda text: _is_date(text) or (not dates and _is_number(text)), expected

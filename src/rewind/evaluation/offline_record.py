@@ -20,7 +20,7 @@ from rewind.evaluation.support import Support
 from rewind.files import file_digest, finite, write_json
 from rewind.policy import Policy, load_policy
 from rewind.statistics import Estimate
-from rewind.table import listed, number
+from rewind.table import counted, listed, number
 from rewind.training.spec import with_vectors
 
 # Of `rewind train`: what the data is loaded with
@@ -250,7 +250,7 @@ def concerns_of(figures: Mapping[str, Any], result: OfflineEvaluation, provenanc
         "it was trained on these trajectories: the estimate may be too high (--hold-out 0.1)":
             not provenance.get("view", {}).get("hold_out"),
         "its training broke: this is the policy from before": provenance.get("alive") is False,
-        f"only {result.trajectories} trajectories: the interval may be too narrow": result.trajectories < FEW,
+        f"only {counted(result.trajectories, 'trajectory')}: the interval may be too narrow": result.trajectories < FEW,
         f"the fit still moved, by {number(figures['drift'])} in a quarter of its updates: more --steps":
             result.unsettled(figures["name"]),
         f"the fit of the log's own policy still moved, by {number(result.moved(LOG))} in a quarter of its updates: "

@@ -73,7 +73,8 @@ def best_supported(record: Mapping[str, Any]) -> str:
     if first.get("supported", True):  # files of earlier versions do not say
         return ""
     seldom = f"In {first['unsupported']:.0%} of the states the log shows nothing like what {first['name']} does: its "
-    rest = "; that holds for all of them" if choice is first else f". Of those that it shows, prefer {choice['name']}"
+    others = "; that holds for all of them" if len(record["policies"]) > 1 else ""
+    rest = others if choice is first else f". Of those that it shows, prefer {choice['name']}"
     return f"{seldom}estimate may be far off{rest}. Try a policy on a small scale before you rely on it."
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rewind.data import Trajectories
 from rewind.data.catalogue import known_label
+from rewind.table import counted
 
 SPARSE_SHARE = 0.95  # rewards are sparse when at least this share of them equals the most frequent value
 PAPER = {"sparse": "avg_reward", "dense": "lower_uqm_unc"}
@@ -70,7 +71,7 @@ def choose(data: Trajectories, label: str | None = None, rule: str = "paper") ->
     if 1 < len(values) == data.rows:
         measured = f"all {data.rows:,} rewards are different"
     else:
-        different = f"{len(values):,} different values"
+        different = counted(len(values), "different value")
         measured = f"the commonest reward, {value:g}, is {share:.1%} of {data.rows:,} ({different})"
     if rule == "auto" and len(values) == 1:  # no trajectory's mean reward is above another's
         label, because = "dense", f"all {data.rows:,} rewards are {value:g}, so nothing ranks the trajectories"

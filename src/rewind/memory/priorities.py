@@ -19,6 +19,8 @@ from rewind.memory.choice import RULES
 from rewind.memory.ragged import Ragged
 from rewind.registry import Registry
 
+# Of `rewind train`, that are no priorities: what to take in Python.
+SAMPLERS = {"tr": "plain Trajectory Replay is priority='uniform'", "baseline": "uniform sampling is UniformReplay()"}
 ROUNDING = 1e-6  # of the largest return: what is smaller, a fit leaves by rounding, and ranks say nothing
 
 
@@ -125,6 +127,8 @@ def check_addable(priority: Any) -> None:
 def check_priority(priority: object) -> None:
     """A known name, or one finite number per trajectory."""
     if isinstance(priority, str):
+        if (sampler := priority.lower()) in SAMPLERS:
+            raise UsageError(f"{priority!r} is a sampler and no priority: {SAMPLERS[sampler]}")
         if priority not in ("uniform", *RULES) and priority not in PRIORITIES:
             raise unknown_name("priority", priority, ("uniform", *PRIORITIES, *RULES))
         return

@@ -30,6 +30,7 @@ from rewind.memory.pool import (
     release,
     start_epoch,
 )
+from rewind.table import counted
 
 ALIKE = 0.9  # from this share of trajectories with one length on, most of a batch is a single time step
 
@@ -59,7 +60,7 @@ def common_length(lengths: Array) -> int | None:
 def sweep_warnings(lengths: Array, batch_size: int, reuse: int, stagger: bool) -> Iterator[tuple[str, str]]:
     """Problems to expect from sweeps over trajectories with so many transitions: (kind, message)."""
     if batch_size > len(lengths) and reuse != REPLACEMENT:
-        few = f"{batch_size} slots but only {len(lengths)} trajectories to play"
+        few = f"{batch_size} slots but only {counted(len(lengths), 'trajectory')} to play"
         yield "slots", f"{few}: some are played by several slots"
     common = common_length(lengths)
     if not stagger and batch_size > 1 and common is not None and common >= LONG:

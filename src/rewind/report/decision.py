@@ -67,7 +67,8 @@ def decision(trainings: Sequence[Training], warnings: Sequence[Block]) -> Sectio
         elif (old := _outdated(record, folder)) is not None:
             blocks.append(f"The ranking in {folder} is of other policies than those there now ({old}): {AGAIN}.")
         else:
-            blocks += _ranking(record, second_opinion(record, training))
+            whose = f"{training.rows[0]['dataset']}, {folder}" if len(trainings) > 1 else ""
+            blocks += _ranking(record, second_opinion(record, training), whose, folder if whose else Path())
     return Section("decision", "Which policy?", [*blocks, *_evidence()])
 
 
@@ -80,14 +81,16 @@ def _outdated(record: Mapping[str, Any], folder: Path) -> str | None:
     return None
 
 
-def _ranking(record: Mapping[str, Any], opinion: str) -> list[Block]:
+def _ranking(record: Mapping[str, Any], opinion: str, whose: str, folder: Path) -> list[Block]:
+    """whose: what the page must say, where it has several rankings; folder: of the policies, as it is shown"""
     policies, log = record["policies"], record["log"]
-    lines = [_line(rank, policy) for rank, policy in enumerate(policies, 1)]
+    lines = [_line(rank, policy, folder) for rank, policy in enumerate(policies, 1)]
     lines.append(Line(LOG, [_cell(log["estimate"]), *[Cell()] * 5], total=True))
-    ranked = Table("Policies, ranked by the log alone", COLUMNS, lines, DISTANCE, cards=True)
+    caption = f"Policies, ranked by the log alone{whose and f': {whose}'}"
+    ranked = Table(caption, COLUMNS, lines, DISTANCE, cards=True)
     data = Fold("The log that this rests on", [_data_table(record), *_action_table(record), *_sampled_table(policies)])
     leaves = Fold("Where the policies leave the log most", [_leaves_table(policies)])
-    said = " ".join(filter(None, (verdict(record), opinion)))
+    said = " ".join(filter(None, (whose and f"{whose}:", verdict(record), opinion)))
     return [said, ranked, how_measured(record), READING, data, leaves]
 
 
@@ -102,7 +105,11 @@ def verdict(record: Mapping[str, Any]) -> str:
     )  # fmt: skip
     first = f"The highest estimate is that of {best['name']}: {told(best['estimate'])}."
     if tied:
-        first += f" The log cannot tell it from {listed(tied, 5)}: prefer the one with the least that could be wrong."
+        concerns = {frozenset(policy["concerns"]) for policy in record["policies"] if policy is best or policy["tied"]}
+        how = ": prefer the one with the least that could be wrong"
+        if len(concerns) == 1:
+            how = ", and what could be wrong is the same for all of them: nothing here separates them"
+        first += f" The log cannot tell it from {listed(tied, 5)}{how}."
     elif len(record["policies"]) > 1:
         first += " It is estimated above each of the others."
     return " ".join(filter(None, (first, against, best_supported(record))))
@@ -134,7 +141,7 @@ def _bias(figures: Mapping[str, float | None]) -> float | None:
     return figures.get(CRITICS) if rows and with_return and with_return >= LEAST_KNOWN * rows else None
 
 
-def _line(rank: int, policy: Mapping[str, Any]) -> Line:
+def _line(rank: int, policy: Mapping[str, Any], folder: Path) -> Line:
     cells = [
         _cell(policy["estimate"]),
         _cell(policy["against_log"]),
@@ -143,7 +150,7 @@ def _line(rank: int, policy: Mapping[str, Any]) -> Line:
         Cell(f"{policy['outside']:.1%}"),
         Cell("; ".join(policy["concerns"]) or "nothing that we look for"),
     ]
-    return Line(f"{rank}. {policy['name']} (policies/{Path(policy['folder']).name})", cells)
+    return Line(f"{rank}. {policy['name']} ({folder / 'policies' / Path(policy['folder']).name})", cells)
 
 
 def _cell(estimate: Sequence[float], more: str = "") -> Cell:

@@ -19,7 +19,7 @@ from rewind.memory.choice import RULES, caution, choose
 from rewind.memory.priorities import PRIORITIES
 from rewind.memory.ranks import average_ranks
 from rewind.report.problems import Problem, find_problems
-from rewind.table import number, table
+from rewind.table import counted, number, table
 
 NAMED = 8  # entries of a list that are printed
 
@@ -222,7 +222,7 @@ def _rewards_told(report: Inspection) -> str:
     if 1 < rewards.different == report.rows:
         return f"all different, {other}"
     commonest = f"the commonest, {rewards.most_frequent:g}, is {rewards.its_share:.1%} of them"
-    return f"{commonest}, {other}, {rewards.different:,} different values"
+    return f"{commonest}, {other}, {counted(rewards.different, 'different value')}"
 
 
 def _note(value: Any) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 
 from rewind.arrays import Array
 from rewind.data.boundaries import FEWEST_STEPS, jumps
-from rewind.data.parts import named_parts
+from rewind.data.parts import missing_codes, named_parts
 from rewind.data.table_rows import NO_EPISODE
 from rewind.data.trajectories import CHUNK_ROWS, Trajectories
 from rewind.memory.sweeps import common_length
-from rewind.table import listed
+from rewind.table import counted, listed
 
 SLOTS = 256  # the paper's batch size
 ALIKE = 0.8  # steps as large as this share of the difference of two rows of a trajectory are not those of time
@@ -83,9 +83,9 @@ def _terminal_throughout(data: Trajectories) -> int:
 def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
     single = data.lengths == 1
     if single.any():
-        successes = int((single & data.terminated).sum())
+        count, successes = counted(int(single.sum()), "trajectory"), int((single & data.terminated).sum())
         hint = "; merge_fragments joins those that continue the row before them" if successes else ""
-        yield "single steps", f"{int(single.sum()):,} trajectories of one step, {successes:,} of them terminal{hint}"
+        yield "single steps", f"{count} of one step, {successes:,} of them terminal{hint}"
     if (rows := int(data.transitions.sum())) < SLOTS:
         yield (
             "few rows",
@@ -95,9 +95,10 @@ def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
     if len(data) < SLOTS:
         yield (
             "few trajectories",
-            f"{len(data):,} trajectories for the usual {SLOTS} slots: some are played by several slots at a time",
+            f"{counted(len(data), 'trajectory')} for the usual {SLOTS} slots: some are played by several slots at a "
+            "time",
         )
-    if (common := common_length(data.lengths)) is not None:
+    if (common := common_length(data.lengths) or 0) > 1:  # a single step cannot be spread
         yield (
             "equal lengths",
             f"{np.mean(data.lengths == common):.0%} of the trajectories have {common:,} steps, so that batches contain "
@@ -106,16 +107,18 @@ def _trajectories(data: Trajectories) -> Iterator[tuple[str, str]]:
     if (stuck := _stuck(data)).size:
         yield (
             "nothing changes",
-            f"in {len(stuck):,} trajectories ({listed(stuck.tolist(), LISTED)}) no observation changes from the middle "
-            "to the time-out: a broken sensor or simulator, or waiting; leave them out if they teach nothing",
+            f"in {counted(len(stuck), 'trajectory')} ({listed(stuck.tolist(), LISTED)}) no observation changes from "
+            "the middle to the time-out: a broken sensor or simulator, or waiting; leave them out if they teach "
+            "nothing",
         )
     digests = _digests(data)
     if copies := len(digests) - len(set(digests)):
         first = {digest: number for number, digest in reversed([*enumerate(digests)])}
         again = np.array([number for number, digest in enumerate(digests) if first[digest] != number])
+        are = "is a copy" if copies == 1 else "are copies"
         yield (
             "duplicates",
-            f"{copies:,} trajectories are copies of others ({listed(again.tolist(), LISTED)}): they are drawn more "
+            f"{counted(copies, 'trajectory')} {are} of others ({listed(again.tolist(), LISTED)}): they are drawn more "
             "often; leave them out if the log was joined twice",
         )
 
@@ -151,6 +154,8 @@ def _arrays(data: Trajectories) -> Iterator[tuple[str, str]]:
             "not for our agents",
             f"discrete actions from {data.actions.min()}: rewind train counts them from 0; add {-data.actions.min()}",
         )
+    if discrete and (missing := missing_codes(data.actions)):
+        yield "missing codes", f"discrete actions: {missing}"
     outside = int((np.abs(data.actions) > 1).reshape(data.rows, -1).any(axis=1).sum())
     if data.actions.dtype.kind == "f" and outside:
         yield (
@@ -258,8 +263,8 @@ def overlap(data: Trajectories, other: Trajectories) -> list[Problem]:
     return [
         Problem(
             "overlap",
-            f"{len(shared):,} trajectories{numbers} and {both:,} rows ({both / data.rows:.1%}) are also in "
-            f"{other.name or 'the other data'}: what is measured there is no validation; split by trajectories",
+            f"{counted(len(shared), 'trajectory')}{numbers} and {counted(both, 'row')} ({both / data.rows:.1%}) are "
+            f"also in {other.name or 'the other data'}: what is measured there is no validation; split by trajectories",
         )
     ]
 

@@ -45,16 +45,32 @@ class Training(NamedTuple):
         return {key: logged.get(number, {}) for key, number in self.numbers.items()}
 
 
+class NoRows(DataError):
+    """A folder of a training has no results to report."""
+
+
 def read_trainings(folders: Sequence[Path]) -> list[Training]:
-    """Those in the folders themselves, or in the ones in them. A run of two of them counts once."""
+    """Those in the folders themselves, or in the ones in them. A run of two of them counts once.
+
+    Folders without results are left out with a warning, if others have some.
+    """
     trainings: list[Training] = []
     seen: set[tuple[str, str]] = set()
+    without: list[NoRows] = []
     for path in dict.fromkeys(path for folder in folders for path in (folder, *sorted(folder.glob("*")))):
-        runs = by_run(_rows(path))
+        try:
+            runs = by_run(_rows(path))
+        except NoRows as error:
+            without.append(error)
+            continue
         numbers = {key: number for number, key in enumerate(runs) if key not in seen}
         seen |= runs.keys()
         if numbers:
             trainings.append(Training(path, [row for key in numbers for row in runs[key]], numbers))
+    if without and not trainings:
+        raise without[0]
+    for left_out in without:
+        warnings.warn(f"left out: {left_out}", stacklevel=2)
     return trainings
 
 
@@ -71,7 +87,7 @@ def _rows(path: Path) -> list[Row]:
     about = read_json(path / "config.json")
     if isinstance(about, dict) and "runs" in about:
         return _stopped(path, about)
-    raise DataError(
+    raise NoRows(
         f"{path} has no {ROWS}. If it was trained in Python: only `rewind train` writes one. If by an earlier version "
         "of `rewind train`: the same command with --resume writes it"
     )

@@ -13,7 +13,8 @@ from rewind.agents.agent import HIGH, LOW, Agent
 from rewind.agents.settings import paper_settings, paper_view, required_beta
 from rewind.data import Trajectories
 from rewind.data.episodes import with_keys
-from rewind.errors import UsageError, unknown_name
+from rewind.data.parts import missing_codes
+from rewind.errors import UsageError, unknown_name, warn
 from rewind.memory import PRIORITIES, TrajectoryReplay, UniformReplay
 from rewind.memory.batch import is_integer
 from rewind.run_spec import AROUND, OFF, PRECISION, SAMPLING, VIEW, RunSpec
@@ -124,7 +125,10 @@ def make_runs(
     """
     kind = AGENTS[algorithm]
     _check_settings(algorithm, settings)
-    data = agent_data(kind, loaded(dataset))
+    given = loaded(dataset)
+    data = agent_data(kind, given)
+    if kind.discrete and given.actions.size == given.rows and (missing := missing_codes(given.actions)):
+        warn(f"discrete actions: {missing}")
     samplers = [samplers] if isinstance(samplers, (str, Sampler)) else samplers
     several = betas if isinstance(betas, (Sequence, np.ndarray)) else [betas]
     several = several if kind.has("beta") else [1.0]
