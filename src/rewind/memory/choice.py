@@ -53,9 +53,7 @@ class Choice:
         """What `uniform` means here, where our runs recommend what no priority can be."""
         if self.rule != "auto" or recommended()[self.label]["sampler"] != "baseline":
             return ""
-        return (
-            " (no priority: plain TR; for such rewards our runs recommend UniformReplay, --samplers baseline)"
-        )
+        return " (no priority: plain TR; for such rewards our runs recommend UniformReplay, --samplers baseline)"
 
 
 def choose(data: Trajectories, label: str | None = None, rule: str = "paper") -> Choice:
