@@ -11,7 +11,7 @@ from rewind.table import table
 from rewind_lab.paper.costs import CostEstimate
 from rewind_lab.paper.datasets import rebuilt
 from rewind_lab.paper.definitions import RunChoice, in_order, load_definitions
-from rewind_lab.paper.halves import CHOICE, ONE_LENGTH, held_back_half
+from rewind_lab.paper.halves import CHOICE, held_back_half, usually_staggered
 from rewind_lab.paper.published import SUITES, published
 
 AGENTS = ("td3_bc", "iql", "edac")  # of the paper
@@ -49,7 +49,7 @@ def coverage(wanted: Sequence[RunSpec], finished: Mapping[str, Any]) -> list[dic
 def _plain(spec: RunSpec) -> bool:
     """As in the paper: one-step targets, the agent's own numbers, nothing of the memory changed."""
     usual = (spec.beta, spec.settings, spec.reuse) == (1.0, (), "on_finish")
-    starts = spec.stagger == (spec.dataset in ONE_LENGTH and spec.sampler != "baseline")
+    starts = spec.stagger == usually_staggered(spec.dataset, spec.sampler)
     return usual and starts and spec.sampler in METHODS and spec.algorithm in AGENTS
 
 

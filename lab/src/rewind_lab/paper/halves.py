@@ -55,9 +55,14 @@ WHERE_ONE_LENGTH = "one length"
 ALLOWED = ("top", "hidden", "temperature")
 
 
+def usually_staggered(dataset: str, sampler: str) -> bool:
+    """Whether claims count sweeps with staggered starts: on trajectories of one length."""
+    return dataset in ONE_LENGTH and sampler != "baseline"
+
+
 def in_step(dataset: str, sampler: str, *, stagger: bool) -> bool:
     """Whether sweeps put all slots of a batch at one time step. Such runs are controls: no claim is judged by them."""
-    return dataset in ONE_LENGTH and sampler != "baseline" and not stagger
+    return usually_staggered(dataset, sampler) and not stagger
 
 
 def choosing_half() -> list[str]:

@@ -11,10 +11,9 @@ from typing import Any
 from rewind.errors import unknown_name
 from rewind.report.document import Block, Cell, Fold, Interval, Line, Table
 from rewind.report.methods import ALGORITHMS, LABELS, Method, short
-from rewind.run_spec import RunSpec
 from rewind.statistics import holm
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
-from rewind_lab.paper.halves import ONE_LENGTH
+from rewind_lab.paper.halves import ONE_LENGTH, usually_staggered
 from rewind_lab.paper.report.comparisons import (
     CEILING,
     FLOOR,
@@ -193,13 +192,15 @@ def _planned(claim: Claim, algorithm: str) -> bool:
 def _wanted() -> frozenset[tuple[str, str, Method | None]]:
     """Data sets, agents and methods that the evidence wants enough plain runs of."""
     specs = in_order(load_definitions(EVIDENCE).wanted(RunChoice()))
-    plain = [spec for spec in specs if not spec.settings and spec.reuse == "on_finish" and _usual_start(spec)]
+    plain = [
+        spec
+        for spec in specs
+        if not spec.settings
+        and spec.reuse == "on_finish"
+        and spec.stagger == usually_staggered(spec.dataset, spec.sampler)
+    ]
     counts = Counter((spec.dataset, spec.algorithm, Method(spec.sampler, spec.beta)) for spec in plain)
     return frozenset(cell for cell, runs in counts.items() if runs >= LEAST_RUNS)
-
-
-def _usual_start(spec: RunSpec) -> bool:
-    return spec.stagger == (spec.dataset in ONE_LENGTH and spec.sampler != "baseline")
 
 
 def _judge_cost(row: str, cost: Cost | None) -> str:
