@@ -138,7 +138,7 @@ def test_controls_are_told_with_what_they_are_compared_with():
     assert {"Baseline, β 0.75, window 16", "Baseline, β 0.0, window 5", "TR, β 0.75"} <= set(targets.columns)
     assert {"Baseline", "Baseline, precision highest"} <= set(precisions.columns)
     first, changes, *told = explained(found)
-    assert first.startswith("With one-step targets, shuffled sweeps score more than backward ones on antmaze-medium-")
+    assert first.startswith("With one-step targets, backward sweeps score less than shuffled sweeps on antmaze-medium-")
     cells = {line.head: [cell.text for cell in line.cells] for line in changes.lines}
     where = "antmaze-medium-play, antmaze-large-diverse"
     assert next(iter(cells)) == "uniform sampling instead of backward sweeps"

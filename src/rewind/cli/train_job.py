@@ -95,8 +95,7 @@ def default_folder(command: TrainOptions, data: Trajectories) -> Path:
     if command.output.resume and first.exists():
         return first
     out = first.with_name(f"{name}-{digest([json.dumps(_identity(command, data), sort_keys=True)])}")
-    others = sorted(map(str, first.parent.glob(f"{name}-*")))
-    if command.output.resume and not out.exists() and others:
+    if command.output.resume and not out.exists() and (others := sorted(map(str, first.parent.glob(f"{name}-*")))):
         print(f"no training has these options yet: it begins in {out}; --out resumes another: {listed(others, SHOWN)}")
     return out
 

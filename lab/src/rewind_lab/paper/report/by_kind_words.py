@@ -73,7 +73,7 @@ def _variant_words(clear: Sequence[Gain]) -> str:
     for word, side in _sides(clear):
         by_place: dict[str, dict[str, None]] = {}
         for gain in side:
-            by_place.setdefault(_where(gain), {})[gain.method.removesuffix(WITH_NORM)] = None
+            by_place.setdefault(_place(gain), {})[gain.method.removesuffix(WITH_NORM)] = None
         for place, methods in by_place.items():
             words.append(f"{' and '.join(methods)} {word}{'s' * (len(methods) == 1)} on {place}")
     return ", ".join(words)
@@ -86,10 +86,12 @@ def _sides(gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
 
 
 def _places(gains: Sequence[Gain]) -> str:
-    """Kinds of data, or the one set that a difference rests on."""
-    places = (f"{short(gain.strongest)} alone ({ALGORITHMS[gain.agent]})" if gain.rests_on_one else _where(gain)
-              for gain in gains)  # fmt: skip
-    return " and ".join(dict.fromkeys(places))
+    return " and ".join(dict.fromkeys(map(_place, gains)))
+
+
+def _place(gain: Gain) -> str:
+    """The kind of data, or the one set that the difference rests on."""
+    return f"{short(gain.strongest)} alone ({ALGORITHMS[gain.agent]})" if gain.rests_on_one else _where(gain)
 
 
 def _table(known: Sequence[Gain], clear: Sequence[Gain], *, brief: bool) -> list[Block]:
@@ -143,7 +145,7 @@ def _value(gain: Gain) -> float:
 
 def _claims(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict for finding in findings if finding.contrast is not None)
-    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack runs"}  # fmt: skip
+    words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack runs"}
     told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
     holding = [
         f"{finding.claim.text} ({ALGORITHMS[finding.algorithm]})"

@@ -103,7 +103,7 @@ def _order_words(orders: Sequence[tuple[Line, Estimate]]) -> list[Block]:
     for line, gain in orders:
         if gain.low is not None and gain.low > 0:
             better[line.cells[0].text].append(line.head.removesuffix(INSTEAD))
-    return [f"With one-step targets, {' and '.join(heads)} score more than backward ones on {sets}."
+    return [f"With one-step targets, backward sweeps score less than {' and '.join(heads)} on {sets}."
             for sets, heads in better.items() if heads]  # fmt: skip
 
 
