@@ -51,16 +51,16 @@ def too_late(stages: list[Stage], seconds: float) -> list[str]:
 
 
 def trained(folder: Path) -> tuple[int, int] | None:
-    """The runs of a stage and their steps; None where nothing is trained there (not yet, or no more)."""
+    """The runs of a stage and their steps, 0 while it starts; None where nothing is trained there."""
     for work in folder.glob("work/*/work.json"):
-        metrics = work.parent / "group-0" / "metrics.jsonl"
-        if (work.parent / "trained.json").exists() or not metrics.exists():
+        if (work.parent / "trained.json").exists():
             continue
-        with metrics.open("rb") as file:
-            file.seek(max(0, metrics.stat().st_size - TAIL))
-            steps = re.findall(rb'"step": (\d+)', file.read())
-        if steps:
-            return len(json.loads(work.read_text())["runs"]), max(map(int, steps))
+        metrics, steps = work.parent / "group-0" / "metrics.jsonl", []
+        if metrics.exists():
+            with metrics.open("rb") as file:
+                file.seek(max(0, metrics.stat().st_size - TAIL))
+                steps = re.findall(rb'"step": (\d+)', file.read())
+        return len(json.loads(work.read_text())["runs"]), max(map(int, steps), default=0)
     return None
 
 
@@ -80,21 +80,23 @@ def look(scratch: Path, seen: dict[str, list[tuple[float, int]]], seconds: float
     for folder in sorted(scratch.glob("stage-*")):
         found = None if (folder / "paused").exists() else trained(folder)
         if found:
-            seen.setdefault(folder.name, []).append((time.monotonic(), found[1]))
             at_work[folder.name] = found
+            if found[1]:
+                seen.setdefault(folder.name, []).append((time.monotonic(), found[1]))
     if seen.keys() - at_work.keys():  # one has ended: the others are faster from now on
         seen.clear()
         return
     stages = []
     for name, (runs, steps) in at_work.items():
+        if not steps:  # how fast it will be is not known
+            continue
         times = [(when, then) for when, then in seen[name] if when >= time.monotonic() - WATCH - LOOK]
         (begin, first), (end, last) = times[0], times[-1]
         if end - begin < WATCH:
             return
         stages.append(Stage(name, runs * (STEPS - steps), runs * (last - first) / (end - begin)))
-    if len(stages) > 1 and seconds < BEGIN and too_late(stages, seconds - AFTER):
-        least = min(stages, key=lambda stage: at_work[stage.name][1])
-        pause(scratch / least.name)
+    if len(at_work) > 1 and seconds < BEGIN and too_late(stages, seconds - AFTER):
+        pause(scratch / min(at_work, key=lambda name: at_work[name][1]))
         seen.clear()
 
 

@@ -212,7 +212,15 @@ def test_the_least_advanced_stage_is_paused_where_one_would_be_too_late(tmp_path
         write_stage(tmp_path, 2, 10, 400_000 + 500 * now)
         spare.look(tmp_path, seen, seconds)
     assert [number for number in (1, 2) if (tmp_path / f"stage-{number}" / "paused").exists()] == paused
-    assert (tmp_path / "full").exists() == bool(paused)
+    assert (tmp_path / "full").exists() == any(tmp_path.glob("stage-*/paused"))
+
+
+def test_a_stage_that_only_starts_is_the_first_to_be_paused(tmp_path, monkeypatch):
+    starting = tmp_path / "stage-3" / "work" / "group"
+    starting.mkdir(parents=True)
+    (starting / "work.json").write_text(json.dumps({"runs": [{}]}))
+    test_the_least_advanced_stage_is_paused_where_one_would_be_too_late(tmp_path, monkeypatch, 300, [])
+    assert (tmp_path / "stage-3" / "paused").exists()
 
 
 def test_a_paused_process_is_stopped(tmp_path):

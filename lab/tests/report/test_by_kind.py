@@ -138,13 +138,14 @@ def test_the_first_words_follow_from_the_numbers():
     assert "does not clearly differ" in head and "TR by `uqm_reward` gains on AntMaze (TD3+BC)." in head
     assert table.note.startswith("Not clear after Holm's correction: ")
     _, head, *_ = told_of(lambda spec: -60.0 * (spec.sampler == "tr") * ("medium-play" in spec.dataset), **mazes)
-    assert head.startswith("**Plain TR loses on antmaze-medium-play alone (TD3+BC), and clearly gains nowhere.")
+    rests = "**Plain TR loses on AntMaze (TD3+BC; not clear without antmaze-medium-play), and clearly gains nowhere."
+    assert head.startswith(rests)
 
 
 def test_the_first_words_name_the_one_set_that_a_variants_gain_rests_on():
     lucky = lambda spec: 60.0 * (spec.sampler == "uqm_reward") * ("medium-play" in spec.dataset)  # noqa: E731
     head = told_of(lucky, tables=("a_mazes",), algorithms=["td3_bc"])[1]
-    assert "TR by `uqm_reward` gains on antmaze-medium-play alone (TD3+BC)" in head
+    assert "TR by `uqm_reward` gains on AntMaze (TD3+BC; not clear without antmaze-medium-play)" in head
 
 
 def test_a_gain_on_one_set_alone_is_seen_without_it():

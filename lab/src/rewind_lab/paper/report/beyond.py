@@ -248,9 +248,20 @@ def order(variant: Variant) -> list[tuple[float, str]]:
 
 
 def name_of(variant: Variant) -> str:
-    carries = ("sampler", "baseline") not in variant or dict(variant).get("window", 1) != 1
-    told = [_told(name, value) for name, value in variant if name != "beta" or carries]  # or beta weighs nothing
+    values = dict(variant)
+    if values.get("window", 1) != 1:  # its rows are always drawn uniformly
+        own = [_window_name(values.pop("window"), values.pop("beta"))]
+        values.pop("sampler", None)
+    else:
+        own = []
+        if values.get("sampler") == "baseline":
+            values.pop("beta", None)  # it weighs nothing
+    told = [*own, *(_told(name, value) for name, value in values.items())]
     return ", ".join(text for text in told if text)
+
+
+def _window_name(rows: int, beta: float) -> str:
+    return f"{rows}-step return" if beta == 0 else f"λ-return over {rows} rows, λ {1 - beta:g}"
 
 
 def _told(name: str, value: Any) -> str:

@@ -9,6 +9,7 @@ from rewind.data.ogbench import suite_of
 from rewind.report.methods import Method
 from rewind.report.runs import Protocol, standard_protocol
 from rewind.statistics import Estimate
+from rewind_lab.paper import halves
 from rewind_lab.paper.definitions import EVIDENCE, PRIORITIES, RunChoice, in_order, load_definitions, own_settings
 from rewind_lab.paper.published import ALL_SUITES
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, signed
@@ -71,9 +72,14 @@ class Gain:
         return f"{self.counted}: {least} to {most}"
 
 
-@cache
 def planned_sets(agent: str, kind: str) -> int:
     """How many data sets of a kind the evidence wants runs of TR on."""
+    return _planned_sets(agent, kind, halves.CHOICE.is_file())
+
+
+@cache
+def _planned_sets(agent: str, kind: str, _chosen: bool, /) -> int:
+    """Until a setting is chosen, the held-back sets are not wanted."""
     specs = in_order(load_definitions(EVIDENCE).wanted(RunChoice(algorithms=[agent])))
     return len({spec.dataset for spec in specs if spec.suite == kind and spec.sampler != "baseline"})
 

@@ -55,8 +55,8 @@ SCORES, COSTS = "claims about scores", "claims about cost"
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 IN_STEP = "With all sweeps in step"
 LITERALLY = (
-    "The paper's text starts every sweep at the last step, though its own scores on trajectories of one length do not "
-    "look like it; here they have staggered starts."
+    "On trajectories of one length, sweeps have staggered starts here. The paper's text starts all at the last step; "
+    "its scores do not look like it."
 )
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 

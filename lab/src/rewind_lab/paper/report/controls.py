@@ -12,7 +12,7 @@ from rewind_lab.paper.choice import Setting, read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, TableDefinition, in_order, load_definitions
 from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.report.beyond import compared_table
-from rewind_lab.paper.report.comparisons import LEAST_RUNS, limit_of, points
+from rewind_lab.paper.report.comparisons import LEAST_RUNS, NO_BREAK, limit_of, points
 from rewind_lab.paper.report.divergence import mostly_diverged
 from rewind_lab.paper.report.recommendation import (
     AGENT,
@@ -192,7 +192,8 @@ def _in_words(table: Table) -> str:
 
 
 def _listed(caption: str, what: str, names: Sequence[str], cells: Sequence[Cell]) -> str:
-    told = "; ".join(f"{name}: {cell.text}" for name, cell in zip(names, cells, strict=True) if cell.text)
+    texts = (cell.text.replace(" ", NO_BREAK) for cell in cells)
+    told = "; ".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True) if text)
     return f"{caption} ({what}). {told}."
 
 
@@ -240,8 +241,7 @@ def _parts(results: PaperResults) -> list[Block]:
     """Where the gain of the setting for sparse rewards comes from."""
     rows = [(what, gain, False) for what, gain in taken_apart(results).items()]
     caption = "Where the gain on sparse rewards comes from, on all sets of the choosing half"
-    note = "It was chosen because it scored well on these sets: expect less on others."
-    return [_gains(caption, rows, note)] if rows else []
+    return [_gains(caption, rows, "")] if rows else []
 
 
 def _gains(caption: str, rows: Rows, note: str) -> Table:

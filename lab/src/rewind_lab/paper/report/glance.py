@@ -112,7 +112,7 @@ def _advice(results: PaperResults) -> str:
     outcome = outcome_of(results)
     start = f"`rewind train --recommended` sets {recommended_words()}"
     if isinstance(outcome, str):
-        return f"compare on your own data. {start}; its test on other data sets {outcome}"
+        return f"compare on your own data. {start}; its test on other data sets {outcome.partition(':')[0]}"
     return f"{start}; its test on other data sets: {'passed' if passed(outcome) else 'FAILED'}"
 
 
