@@ -131,7 +131,7 @@ def test_the_first_words_follow_from_the_numbers():
     assert re.fullmatch(r"The largest clear differences from uniform sampling \(2 of \d\)", table.caption)
     mixed = {"tr": -20.0, "uqm_reward": 20.0}
     _, head, table, *_, advice = told_of(lambda spec: mixed.get(spec.sampler, 0.0), **mazes)
-    assert head.endswith("TR by `uqm_reward` gains on AntMaze (TD3+BC), TR, β 0.75 loses on AntMaze (TD3+BC).**")
+    assert head.endswith("TR by `uqm_reward` gains on AntMaze (TD3+BC); TR, β 0.75 loses on AntMaze (TD3+BC).**")
     assert table.lines[0].head == "TR by `uqm_reward`" and table.lines[-1].head.startswith("TR")
     assert "`rewind train --dataset log.npz --samplers baseline tr " in advice
     _, head, table, *_ = told_of(lambda spec: 20.0 * (spec.sampler == "uqm_reward"), **mazes)

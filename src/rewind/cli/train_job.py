@@ -24,7 +24,7 @@ from rewind.evaluation.scoring import Scorer, diagnosed, find_environment, say_s
 from rewind.files import file_digest, json_ready, write_json
 from rewind.report.train_folder import ROWS
 from rewind.run_spec import digest
-from rewind.table import listed
+from rewind.table import counted, listed
 from rewind.training import Options, Stopped, Trained, Trainer, engine_run
 from rewind.training.determinism import keep_programs, make_deterministic
 from rewind.training.engine import device_kind, made_with
@@ -193,8 +193,8 @@ def _evaluate_every(command: TrainOptions, out: Path) -> int:
 
 def _announce(command: TrainOptions, runs: int, environment: str | None, out: Path) -> None:
     where = "no simulator: compared with the data only" if environment is None else f"evaluated on {environment}"
-    many = "1 run" if runs == 1 else f"{runs} runs"
-    print(f"{command.agent.algorithm}, {many} of {command.agent.steps:,} steps, {where}")
+    many, long = counted(runs, "run"), counted(command.agent.steps, "step")
+    print(f"{command.agent.algorithm}, {many} of {long}, {where}")
     print(f"in {out}", flush=True)
 
 

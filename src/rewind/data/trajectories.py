@@ -24,6 +24,7 @@ from rewind.data.parts import (
 )
 from rewind.errors import DataError, UsageError
 from rewind.files import arrays_digest
+from rewind.table import counted
 
 CHUNK_ROWS = 16_384  # data is checked in chunks, which needs no second copy of it
 FIELDS = ("observations", "actions", "rewards", "lengths", "terminated", "final_observations", "final_known")
@@ -103,7 +104,7 @@ class Trajectories:
         name = f"{self.name}: " if self.name else ""
         shapes = each_part(lambda part: part.shape[1:], self.observations)
         return (
-            f"Trajectories({name}{len(self):,} trajectories, {self.rows:,} rows, "
+            f"Trajectories({name}{counted(len(self), 'trajectory')}, {counted(self.rows, 'row')}, "
             f"observations {shapes}, actions {self.actions.shape[1:]})"
         )
 

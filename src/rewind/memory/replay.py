@@ -13,6 +13,7 @@ from rewind.errors import DataError, UsageError, warn
 from rewind.memory.batch import Batch, Plan, check_plan, check_positive, check_step, is_integer
 from rewind.memory.store import Store, check_fits, check_playable, growing_store, load_store
 from rewind.memory.stream import UniformStream
+from rewind.table import counted
 
 State = dict[str, Any]
 
@@ -39,7 +40,7 @@ class Replay(ABC):
         settings = ", ".join(f"{name}={value!r}" for name, value in self._config().items())
         store, held = self._store, "empty"
         if store is not None:
-            held = f"{len(store):,} trajectories, {store.transitions.sum():,} transitions"
+            held = f"{counted(len(store), 'trajectory')}, {counted(store.transitions.sum(), 'transition')}"
         return f"<{type(self).__name__}({settings}): {held}>"
 
     # Data

@@ -12,6 +12,7 @@ from rewind.errors import UsageError, require
 from rewind.files import whole_file
 from rewind.report.figures import BLUE, INK, NOTE, ORANGE, PALE, new_figure, styled
 from rewind.report.inspection import Inspection, ended_by_terminal
+from rewind.table import counted
 
 TERMINAL, TIMEOUT = BLUE, ORANGE
 KINDS = (".png", ".svg", ".pdf")
@@ -33,7 +34,7 @@ def _figure(data: Trajectories, report: Inspection) -> Any:
     histogram(lengths, data.lengths, ended, "steps", "Lengths")
     histogram(returns, data.returns, ended, "sum of rewards", "Returns")
     _heat_map(figure, ranks, report)
-    counts = f"{report.trajectories:,} trajectories, {report.rows:,} rows"
+    counts = f"{counted(report.trajectories, 'trajectory')}, {counted(report.rows, 'row')}"
     title = f"{report.name or 'data'}: {counts}, boundaries: {report.notes.get('boundaries', 'not recorded')}"
     figure.suptitle(title)
     return figure

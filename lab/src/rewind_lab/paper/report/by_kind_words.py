@@ -76,7 +76,7 @@ def _variant_words(clear: Sequence[Gain]) -> str:
             by_place.setdefault(_places([gain]), {})[gain.method.removesuffix(WITH_NORM)] = None
         for place, methods in by_place.items():
             words.append(f"{' and '.join(methods)} {word}{'s' * (len(methods) == 1)} on {place}")
-    return ", ".join(words)
+    return "; ".join(words)
 
 
 def _sides(gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
