@@ -78,11 +78,13 @@ def test_with_some_runs_missing_there_is_no_outcome_but_what_complete_sets_say(c
     sets = {spec.dataset for spec in specs}
     assert outcome_of(without_one) == f"is not complete: {len(sets) - 1} of {len(sets)} data sets have all their runs"
     complete = so_far(without_one)
-    assert complete.keys() == {spec.dataset for spec in specs} - {specs[0].dataset}
+    names = {spec.dataset for spec in specs} - {specs[0].dataset}
+    assert complete.keys() == names | {f"mean of {len(names)} sets"}
     assert [one.estimate.value for one in complete.values()] == pytest.approx([3] * len(complete), abs=0.01)
     chosen_way, why, rule, differences = recommendation(without_one)
     assert chosen_way.startswith("Chosen on") and "not complete" in why and "A setting passes" in rule
     assert [line.cells[0].text[:4] for line in differences.lines] == ["+3.0"] * len(complete)
+    assert [line.total for line in differences.lines] == [False] * len(names) + [True]
 
 
 def test_what_is_left_of_the_gain_over_layer_norm_alone_stands_beside_it(chosen):

@@ -15,7 +15,8 @@ from .synthetic import null, rows
 
 ROOT = Path(__file__).parents[3]
 MAZES = ["rewind/antmaze-medium-play-v1", "rewind/antmaze-medium-diverse-v1", "rewind/antmaze-large-diverse-v1"]
-TABLES = ("a_mazes", "a_bounded", "a_layer_norm", "b_rebrac")
+TABLES = ("a_mazes", "a_bounded", "a_layer_norm", "b_iql", "b_rebrac")
+CRITICS = ("TD3+BC", "TD3+BC, bounded", "TD3+BC, layer norm", "IQL", "ReBRAC")
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +49,14 @@ def lines(found):
 
 
 def test_24_runs_of_each_are_wanted():
+    """Seeds of the recommendation's test count too."""
     wanted = wanted_runs(MAZES)
-    assert len(wanted) == 12 and {len(specs) for specs in wanted.values()} == {24}
-    assert {len({spec.seed for spec in specs}) for specs in wanted.values()} == {8}
+    three = {(critic, method) for critic in CRITICS for method in ("uniform", "TR", "TR, β 0.75")}
+    ranked = {("TD3+BC", f"TR by `{name}`") for name in ("avg_reward", "uqm_reward", "lower_uqm_unc")}
+    normed = {("TD3+BC, layer norm", f"TR by `{name}`") for name in ("avg_reward", "uqm_reward")}
+    assert wanted.keys() == three | ranked | normed
+    assert {len(wanted[key]) for key in three} == {24}
+    assert len(wanted_runs(["rewind/antmaze-umaze-v1"])["TD3+BC", "uniform"]) == 24
 
 
 def test_critics_whose_q_is_impossible_or_whose_run_broke_diverged(made):
@@ -61,7 +67,7 @@ def test_critics_whose_q_is_impossible_or_whose_run_broke_diverged(made):
     assert found["TD3+BC", "uniform"][1].text == "1 of 24"  # broken, with a Q that nobody recorded
     assert found["TD3+BC, bounded", "TR"][1].text == found["ReBRAC", "TR, β 0.75"][1].text == "0 of 24"
     assert not any(cell.beside for cell in found["ReBRAC", "TR, β 0.75"])
-    assert len(found) == 12
+    assert found["TD3+BC", "TR by `avg_reward`"][1].text == "0 of 24" and {key[0] for key in found} == {*CRITICS}
 
 
 def test_sets_on_which_most_critics_of_tr_diverge_and_few_of_uniform_sampling_are_named(made):
@@ -83,7 +89,7 @@ def test_what_has_run_in_part_and_not_at_all_is_said(made):
     table, missing = divergence(PaperResults(runs_of(some), "rewind"))
     assert [cell.text for cell in table.lines[0].cells][:3] == ["uniform", "3 of 48", "0 of 3"]
     assert [cell.kind for cell in table.lines[0].cells][3:] == [*["missing"] * 3, "", *["missing"] * 2]
-    assert missing == "Not run yet: TD3+BC; TD3+BC, bounded; TD3+BC, layer norm; ReBRAC (TR, TR, β 0.75)."
+    assert missing == "Not run yet: TD3+BC; TD3+BC, bounded; TD3+BC, layer norm; IQL; ReBRAC (TR, TR, β 0.75)."
     unknown = [{**row, "q_excess": None} for row in some]
     assert divergence(PaperResults(runs_of(unknown), "rewind"))[0].lines[0].cells[2].text == "not recorded"
 
@@ -99,5 +105,7 @@ def test_elsewhere_layer_norm_is_compared_where_nothing_else_differs():
     for row in found:
         row["q"], row["q_excess"] = 800.0, 8.0
     (table,) = (block for block in divergence(PaperResults(runs_of(found), "rewind")) if hasattr(block, "lines"))
-    heads = [line.head for line in table.lines]
-    assert "cube-single-play-task4, alpha 0.2" in heads and len(heads) == len(set(heads)) > 1
+    found = {(line.head, line.cells[0].text): [cell.text for cell in line.cells[1:]] for line in table.lines}
+    assert len(found) == len(table.lines) > 1
+    assert found["TD3+BC", "cube-single-play-task4, alpha 0.2"][:2] == ["", ""]
+    assert found["IQL", "cube-single-play-task4"] == ["4 of 4", "8 of 8", ""]

@@ -93,7 +93,7 @@ def test_a_claim_is_told_with_sweeps_in_step_too_where_trajectories_have_one_len
     told = sentences(found, results, literal)[0]
     assert "holds, +6.0" in told and "With all sweeps in step: does not hold, −" in told
     paragraph = verdicts(found, literal)[2]
-    assert "sweeps have staggered starts here." in paragraph
+    assert "starts all sweeps at the last step" in paragraph
     assert "Trajectory Replay helps on sparse rewards (TD3+BC): does not hold, −" in paragraph
     mazes = PaperResults(runs_of([row for row in made if "antmaze" in row["dataset"]]))
     assert read_literally(mazes) == [] and "step" not in sentences(judge(mazes, None), mazes)[0]

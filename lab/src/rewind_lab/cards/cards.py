@@ -142,7 +142,7 @@ def _warning(recipe: Recipe, theirs: Published | None) -> str:
                 f"**Made by Rewind with OGBench's own environment and oracles**, as OGBench made its "
                 f"`{recipe.name.removeprefix(REBUILT)}`: the same policy, other random numbers. OGBench's relabeller "
                 "gives the rewards. Without a task in its name, it has OGBench's default task. Every trajectory is cut "
-                "after 1,000 steps; a row that solves the task is a terminal (y = r) and ends nothing."
+                "after 1,000 steps; a row that solves the task is a terminal (y = r), but its trajectory goes on."
             )
         return "**Made by Rewind**, in an environment of its own. D4RL has no such set."
     by, like = "policies of its own", "same recipe, other policies, other data"

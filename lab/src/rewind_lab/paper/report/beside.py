@@ -22,7 +22,7 @@ from rewind_lab.paper.report.results import PaperResults, method_of
 FAR = {"antmaze": 15.0, "mujoco": 10.0}  # points
 WHY = {  # by sets
     ("hopper-medium-replay", "walker2d-medium-replay"):
-        "the best tenth of our data is worse (10% BC): our replays end at the medium policy.",
+        "the best tenth of our data is worse (10% BC): our replays hold nothing better than the medium policy.",
     ("walker2d-medium-expert",): "the best tenth of our data is worse (10% BC).",
     ("halfcheetah-medium-expert",):
         "our expert scores 114, D4RL's 88, and IQL follows it. Why TD3+BC does not, we do not know.",
@@ -30,7 +30,7 @@ WHY = {  # by sets
         "not explained. Cloning scores less than on D4RL's data, cloning the best tenth the same, and agents more.",
     ("antmaze-umaze", "antmaze-umaze-diverse"):
         "cloning our data scores more too, all of it and its best tenth; but some of TD3+BC's critics diverge on "
-        "umaze-diverse and score 0 ([table](agents.md#critics-that-diverge), of the first 8 seeds).",
+        "umaze-diverse and score 0 ([table](agents.md#critics-that-diverge)).",
     ("antmaze-medium-play",): "our TD3+BC has the paper's alpha, 36, and scores as the paper's; the original has 2.5.",
     ("antmaze-large-diverse",):
         "our data leads to its goal less often than large-play's, where IQL scores as published: about a third of the "

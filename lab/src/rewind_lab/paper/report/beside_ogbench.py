@@ -29,8 +29,8 @@ the mean of the tasks with its 95% interval over seeds. BC, TD3+BC and IQL have 
 3 x 256 with layer norm. Published: {published}
 The published IQL has a temperature of 1 on cube-single; our first runs had 10, the default of its code.
 "apart": ours less the published mean; far, if it is more than {far:g} points. "diverged": critics whose Q at the end is
-outside the possible returns. Without layer norm nearly all of TD3+BC's diverge here; the published networks have it. So
-has TD3+BC with an alpha of 0.2, which was chosen on task 4.
+outside the possible returns. Without layer norm nearly all of TD3+BC's diverge here; the published networks have
+it, and so has TD3+BC with alpha 0.2 (chosen on task 4).
 
 | set | agent | task 1 | task 2 | task 3 | task 4 | task 5 | mean of five | seeds | diverged | published | apart |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|---|

@@ -33,9 +33,11 @@ def clear_blocks(results: PaperResults, *, brief: bool = False) -> list[Block]:
     known = known_gains(results)
     if not known:
         return ["Not measured yet: no data set has enough runs of TR and of uniform sampling."]
-    plain, variants = map(_clear, _families(known))
+    clear = _clear(known)
+    variants = [gain for gain in clear if gain.method != PLAIN]
+    plain = [gain for gain in clear if gain.method == PLAIN]
     words = [_plain_words(plain), f"{_variant_words(variants)}." if variants else ""]
-    return [" ".join(filter(None, words)), *_table(known, [*plain, *variants], brief=brief)]
+    return [" ".join(filter(None, words)), *_table(known, clear, brief=brief)]
 
 
 def known_gains(results: PaperResults) -> list[Gain]:
@@ -49,14 +51,9 @@ def known_gains(results: PaperResults) -> list[Gain]:
     return list(first.values())
 
 
-def _families(gains: Sequence[Gain]) -> tuple[list[Gain], list[Gain]]:
-    """Plain TR, which the paper is about first, and its variants: each family is corrected for its own number."""
-    return [gain for gain in gains if gain.method == PLAIN], [gain for gain in gains if gain.method != PLAIN]
-
-
-def _clear(family: Sequence[Gain]) -> list[Gain]:
-    """Those that chance alone seldom makes: their p values are corrected for their number."""
-    return [gain for gain, p in zip(family, holm([gain.p for gain in family]), strict=True) if p <= 1 - LEVEL]
+def _clear(known: Sequence[Gain]) -> list[Gain]:
+    """Those that chance alone seldom makes: p values are corrected for the number of all that are compared."""
+    return [gain for gain, p in zip(known, holm([gain.p for gain in known]), strict=True) if p <= 1 - LEVEL]
 
 
 def _plain_words(clear: Sequence[Gain]) -> str:
@@ -73,10 +70,18 @@ def _variant_words(clear: Sequence[Gain]) -> str:
     for word, side in _sides(clear):
         by_place: dict[str, dict[str, None]] = {}
         for gain in side:
-            by_place.setdefault(_places([gain]), {})[gain.method.removesuffix(WITH_NORM)] = None
+            by_place.setdefault(_places([gain]), {})[gain.method] = None
         for place, methods in by_place.items():
-            words.append(f"{' and '.join(methods)} {word}{'s' * (len(methods) == 1)} on {place}")
+            words.append(f"{_methods(list(methods))} {word}{'s' * (len(methods) == 1)} on {place}")
     return "; ".join(words)
+
+
+def _methods(names: Sequence[str]) -> str:
+    """Where all of several have layer norm, that is said once."""
+    if len(names) > 1 and all(name.endswith(WITH_NORM) for name in names):
+        which = "both" if len(names) == 2 else "all"
+        return f"{' and '.join(name.removesuffix(WITH_NORM) for name in names)}, {which} with layer norm,"
+    return " and ".join(name.replace(WITH_NORM, " with layer norm") for name in names)
 
 
 def _sides(gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
@@ -111,7 +116,7 @@ def _table(known: Sequence[Gain], clear: Sequence[Gain], *, brief: bool) -> list
         "Method",
         "Data (agent)",
         "Points",
-        "Data sets" if brief else "Data sets: range",
+        "Sets counted" if brief else "Sets counted: range",
         "Without the strongest set",
     )
     note = " ".join(filter(None, (note, _flattered(shown))))
@@ -126,8 +131,8 @@ def _flattered(shown: Sequence[Gain]) -> str:
     gains = [gain for gain in shown if WITH_NORM in gain.method and _value(gain) > 0]
     if not any(half & gain.sets.keys() for gain in gains):
         return ""
-    partly = "" if all(half >= gain.sets.keys() for gain in gains) else "partly "
-    return f"Gains with layer norm are {partly}on sets that chose the setting: expect less."
+    only = all(half >= gain.sets.keys() for gain in gains)
+    return f"Gains with layer norm {'are on' if only else 'include'} sets that chose the setting: expect less."
 
 
 def _where(gain: Gain) -> str:
@@ -137,8 +142,9 @@ def _where(gain: Gain) -> str:
 def _caption(results: PaperResults) -> str:
     _, done, wanted = progress(results)
     sets = len({run.dataset for run in results.every.values()})
+    swept = len({run.dataset for run in results.every.values() if run.method.sampler != "baseline"})
     share = f"{done:,} of {wanted:,} planned runs" if done < wanted else f"All {wanted:,} planned runs"
-    return f"{share}, on {sets} rebuilt data sets, with 95% intervals over seeds."
+    return f"{share}, on {sets} rebuilt data sets (TR: {swept}), with 95% intervals over seeds."
 
 
 def _value(gain: Gain) -> float:
@@ -150,7 +156,17 @@ def _claims(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.verdict for finding in findings if finding.contrast is not None)
     words = {"holds": "hold", "fails": "do not hold", "undecided": "are undecided", "open": "lack runs"}
     told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
-    return f"Of the paper's {counts.total()} claims about scores (by agent), {told}."
+    return f"Of the paper's {counts.total()} claims about scores (by agent), {told}.{_on_other_sets(findings)}"
+
+
+def _on_other_sets(findings: Sequence[Finding]) -> str:
+    """How many verdicts are clear if the data sets, too, had been others."""
+    decided = [finding.contrast for finding in findings if finding.contrast and finding.verdict in ("holds", "fails")]
+    if not decided:
+        return ""
+    ranges = [contrast.other_sets for contrast in decided if contrast.other_sets is not None]
+    clear = sum(found.low is not None and not found.low <= 0 <= found.high for found in ranges)
+    return f" On other data sets {clear or 'none'} of these {len(decided)} verdicts would be clear."
 
 
 def _advice() -> str:

@@ -55,8 +55,7 @@ SCORES, COSTS = "claims about scores", "claims about cost"
 VERDICTS = {"holds": "holds", "fails": "does not hold", "undecided": "undecided"}
 IN_STEP = "With all sweeps in step"
 LITERALLY = (
-    "On trajectories of one length, sweeps have staggered starts here. The paper's text starts all at the last step; "
-    "its scores do not look like it."
+    "The paper's text starts all sweeps at the last step; its scores on trajectories of one length do not look like it."
 )
 COST_RULE = "A claim about cost holds where the measured overhead is at most the paper's."
 
@@ -236,7 +235,7 @@ def verdicts(findings: Sequence[Finding], literal: Sequence[Finding] = ()) -> li
         if finding.verdict != "open":
             verdict, agent, ours, other_sets, paper, _, sets, _ = _cells(finding, reach=0.0)
             assert finding.contrast is not None
-            shown = Cell(can_show(finding.contrast, finding.verdict) + _resting(finding))
+            shown = Cell(can_show(finding.contrast, finding.verdict).partition(", ±")[0] + _resting(finding))
             cells = [Cell(agent.text), verdict, Cell(ours.text), other_sets, sets, paper, shown]
             lines.append(Line(finding.claim.text, cells))
     columns = (

@@ -1,22 +1,27 @@
 """What explains the disagreements: the controls of the evidence, as far as they were run."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
 from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, short
-from rewind.statistics import Estimate, Measured
+from rewind.report.runs import FinishedRun
+from rewind.report.stability import critic_known, diverged
+from rewind.statistics import LEVEL, Estimate, Measured
 from rewind_lab.paper.choice import Setting, read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, TableDefinition, in_order, load_definitions
 from rewind_lab.paper.halves import ONE_LENGTH
+from rewind_lab.paper.published import ALL_SUITES
 from rewind_lab.paper.report.beyond import compared_table
+from rewind_lab.paper.report.by_kind import METHODS, gains_with_norm
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, NO_BREAK, limit_of, points
 from rewind_lab.paper.report.divergence import mostly_diverged
 from rewind_lab.paper.report.recommendation import (
     AGENT,
     KINDS,
+    mean_of,
     outcome_of,
     outcome_rows,
     outcome_text,
@@ -35,8 +40,10 @@ PARTS = {
 }  # fmt: skip
 
 UNIFORM = "uniform sampling"
+INSTEAD_OF_UNIFORM = f"TR instead of {UNIFORM}"
 INSTEAD = " instead of backward sweeps"
 MOST_NAMED = 3  # data sets; more are counted
+Pairs = dict[str, tuple[Array, Array]]  # scores of both sides by data set
 MEAN = "Mean of "  # as `compared_table` heads a mean over data sets
 
 
@@ -81,7 +88,7 @@ def explained(results: PaperResults) -> list[Block]:
     """The same in few words: what each change does, in points; mean scores where more than two things are compared."""
     tables = _control_tables(results)
     orders = _orders(results)
-    lines = [*_lengths(results), *(line for line, _ in orders)]
+    lines = [*_lengths(results), *_with_norm(results), *(line for line, _ in orders)]
     words: list[Block] = []
     left_out: list[str] = []
     for definition, table in tables:
@@ -94,17 +101,29 @@ def explained(results: PaperResults) -> list[Block]:
             words.append(_in_words(table))
     columns = ("Change", "Of what", "Points")
     changes = [Table("What one change does", columns, lines, " ".join(dict.fromkeys(left_out)))] if lines else []
-    return [*_order_words(orders), *changes, *mostly_diverged(results), *words, *_missing(tables)]
+    return [*_order_words(results, orders), *changes, *mostly_diverged(results), *words, *_missing(tables)]
 
 
-def _order_words(orders: Sequence[tuple[Line, Estimate]]) -> list[Block]:
+def _order_words(results: PaperResults, orders: Sequence[tuple[Line, Estimate]]) -> list[Block]:
     """Whether backward order itself, with one-step targets, does what TR is for."""
     better: dict[str, list[str]] = {line.cells[0].text: [] for line, _ in orders}
     for line, gain in orders:
         if gain.low is not None and gain.low > 0:
             better[line.cells[0].text].append(line.head.removesuffix(INSTEAD))
     return [f"With one-step targets, backward sweeps score less than {' and '.join(heads)} on {sets}."
-            for sets, heads in better.items() if heads]  # fmt: skip
+            + _lost_in_order(results) for sets, heads in better.items() if heads]  # fmt: skip
+
+
+def _lost_in_order(results: PaperResults) -> str:
+    """How many critics of each order diverged, where any did."""
+    sweeps = [(order, run) for order, run in _order_runs(results) if order != UNIFORM and critic_known(run)]
+    compared = {run.dataset for order, run in sweeps if order != "backward"}
+    lost: dict[str, list[bool]] = {}
+    for order, run in sweeps:
+        if run.dataset in compared:
+            lost.setdefault(order, []).append(diverged(run))
+    told = ", ".join(f"{order} {sum(own)} of {len(own)}" for order, own in lost.items())
+    return f" Critics that diverged: {told}." if any(map(any, lost.values())) else ""
 
 
 def _changes(table: Table, agents: Collection[str]) -> list[Line]:
@@ -122,18 +141,37 @@ def _lengths(results: PaperResults) -> list[Line]:
     alike = {name: pair for name, pair in _tr_pairs(in_step).items() if name in ONE_LENGTH}
     if not alike or not mixed:
         return []
-    change = "TR instead of uniform sampling"
     return [
-        Line(f"{change}, lengths differ", [_sets(mixed), _points(results, mixed)]),
-        Line(f"{change}, one length and sweeps in step", [_sets(alike), _points(in_step, alike)]),
+        Line(f"{INSTEAD_OF_UNIFORM}, lengths differ", [_sets(mixed, _rests(results, mixed)), _points(results, mixed)]),
+        Line(f"{INSTEAD_OF_UNIFORM}, one length and sweeps in step", [_sets(alike), _points(in_step, alike)]),
     ]
 
 
-Pairs = dict[str, tuple[Array, Array]]  # scores of both sides by data set
+def _with_norm(results: PaperResults) -> list[Line]:
+    """The same by kind of data where both have layer norm."""
+    return [
+        Line(
+            f"{INSTEAD_OF_UNIFORM}, layer norm in both",
+            [Cell(f"{ALL_SUITES[gain.kind]}, {gain.used} sets"), Cell(points(gain.difference))],
+        )
+        for gain in gains_with_norm(results, {"TR": METHODS["TR"]})
+        if gain.agent == AGENT and gain.used > 1
+    ]
 
 
-def _sets(pairs: Pairs) -> Cell:
-    return Cell(", ".join(map(short, pairs)) if len(pairs) <= MOST_NAMED else f"{len(pairs)} sets")
+def _rests(results: PaperResults, pairs: Pairs) -> str:
+    """The one set without which a clear difference is not clear."""
+    every = results.difference(AGENT, pairs)
+    if len(pairs) < 2 or every.p() > 1 - LEVEL:
+        return ""
+    sign = 1 if every.value > 0 else -1
+    strongest = max(pairs, key=lambda name: sign * float(pairs[name][0].mean() - pairs[name][1].mean()))
+    rest = results.difference(AGENT, {name: pair for name, pair in pairs.items() if name != strongest})
+    return f"; not clear without {short(strongest)}" if rest.p() > 1 - LEVEL else ""
+
+
+def _sets(pairs: Pairs, rests: str = "") -> Cell:
+    return Cell((", ".join(map(short, pairs)) if len(pairs) <= MOST_NAMED else f"{len(pairs)} sets") + rests)
 
 
 def _points(results: PaperResults, pairs: Pairs) -> Cell:
@@ -151,14 +189,19 @@ def _tr_pairs(results: PaperResults) -> Pairs:
     return pairs
 
 
+def _order_runs(results: PaperResults) -> Iterator[tuple[str, FinishedRun]]:
+    """Those on the sets that can show a difference."""
+    for spec in load_definitions(EVIDENCE).wanted(RunChoice(["e_order"]))["e_order"]:
+        if spec.run in results.every and not limit_of(results, spec.dataset, AGENT):
+            order = UNIFORM if spec.sampler == "baseline" else str(dict(spec.settings).get("order", "backward"))
+            yield order, results.every[spec.run]
+
+
 def _orders(results: PaperResults) -> list[tuple[Line, Estimate]]:
     """What another order than backward changes, and uniform sampling, on the sets that can show it."""
     scores: dict[str, dict[str, list[float]]] = {}  # by order and data set
-    for spec in load_definitions(EVIDENCE).wanted(RunChoice(["e_order"]))["e_order"]:
-        if spec.run in results.every and not limit_of(results, spec.dataset, AGENT):
-            order = UNIFORM if spec.sampler == "baseline" else dict(spec.settings).get("order", "backward")
-            score = results.every[spec.run].score
-            scores.setdefault(order, {}).setdefault(spec.dataset, []).append(score)
+    for order, run in _order_runs(results):
+        scores.setdefault(order, {}).setdefault(run.dataset, []).append(run.score)
     there = {order: {name for name, own in found.items() if len(own) >= LEAST_RUNS} for order, found in scores.items()}
     common = set.intersection(*there.values()) if len(there) > 1 else set()  # or the lines would not compare
     backward = scores.pop("backward", {})
@@ -206,7 +249,8 @@ def recommendation(results: PaperResults) -> list[Block]:
     outcome, setting = outcome_of(results), read_choice()
     if isinstance(outcome, str):
         chosen = [] if setting is None else [_chosen(setting), *_parts(results)]
-        rows = [(name, one, False) for name, one in so_far(results).items()]
+        found = so_far(results)
+        rows = [(name, one, name == mean_of(len(found) - 1)) for name, one in found.items()]
         tested = _tested(results, ", on the sets whose runs are all there", rows) if rows else []
         return [*chosen, *outcome_text(outcome).split("\n"), *tested]
     return [verdict_text(outcome), *_parts(results), *_tested(results, "", list(outcome_rows(outcome)))]

@@ -4,23 +4,26 @@ import json
 from collections.abc import Mapping, Sequence
 
 from rewind.report.document import Block, Cell, Line, Table
-from rewind.report.methods import Method, short
+from rewind.report.methods import ALGORITHMS, Method, short
 from rewind.report.runs import FinishedRun, scores_of
 from rewind.report.stability import CRITICS, critic_known, diverged
 from rewind.run_spec import RunSpec
-from rewind_lab.paper.definitions import EVIDENCE, RunChoice, load_definitions
+from rewind_lab.paper.definitions import EVIDENCE, RunChoice, in_order, load_definitions
 from rewind_lab.paper.halves import NAMED, in_step
 from rewind_lab.paper.published import in_print
 from rewind_lab.paper.report.results import PaperResults
 
-# The table of the evidence that has the runs of each kind of critic.
-CRITIC_TABLES = {
-    "TD3+BC": "a_mazes",
-    "TD3+BC, bounded": "a_bounded",
-    "TD3+BC, layer norm": "a_layer_norm",
-    "ReBRAC": "b_rebrac",
+CRITICS_BY = {  # agent and settings of each kind of critic
+    "TD3+BC": ("td3_bc", {}),
+    "TD3+BC, bounded": ("td3_bc", {"bounded": True}),
+    "TD3+BC, layer norm": ("td3_bc", {"layer_norm": True}),
+    "IQL": ("iql", {}),
+    "ReBRAC": ("rebrac", {}),
 }
 METHODS = {Method("baseline"): "uniform", Method("tr"): "TR", Method("tr", 0.75): "TR, β 0.75"}
+RANKED = {Method(name): f"TR by `{name}`" for name in ("avg_reward", "uqm_reward", "lower_uqm_unc")}
+AGENTS = ("td3_bc", "iql")
+WAYS = ("Uniform sampling", "Sweeps", "With layer norm, all")  # of sampling, on other data
 NOTE = (
     f"{CRITICS} On each maze: the score, mean and standard deviation over seeds, and their number. Bounds keep Q from "
     "diverging, not from being wrong within them: compare scores too."
@@ -42,41 +45,46 @@ def divergence(results: PaperResults) -> list[Block]:
             missing.setdefault(critic, []).append(method)
     columns = ["Critics", "Sampling", "Runs", "Diverged", *map(_maze, mazes)]
     shown: list[Block] = [Table("Critics that diverge", columns, lines, NOTE)] if lines else []
-    told = [critic if len(own) == len(METHODS) else f"{critic} ({', '.join(own)})" for critic, own in missing.items()]
+    ran = {line.head for line in lines}
+    told = [f"{critic} ({', '.join(own)})" if critic in ran else critic for critic, own in missing.items()]
     shown += [f"Not run yet: {'; '.join(told)}."] if told else []
     return [*shown, *_elsewhere(results)]
 
 
 def _elsewhere(results: PaperResults) -> list[Block]:
-    """Of TD3+BC on other sets, whatever the sampler: those on which a critic diverged."""
-    counts: dict[str, dict[bool, list[bool]]] = {}  # by data set with the other settings, and layer norm
+    """On other sets: those on which a critic diverged."""
+    counts: dict[tuple[str, str], dict[str, list[bool]]] = {}  # by agent, and data set with the other settings
     for run in results.every.values():
         control = in_step(run.dataset, run.method.sampler, stagger=run.protocol.stagger)
-        if run.algorithm == "td3_bc" and run.dataset not in NAMED["antmaze-v1"] and critic_known(run) and not control:
+        if run.algorithm in AGENTS and run.dataset not in NAMED["antmaze-v1"] and critic_known(run) and not control:
             settings = json.loads(run.protocol.settings)
             norm = bool(settings.pop("layer_norm", False))
             name = ", ".join([short(run.dataset), *(f"{key} {value}" for key, value in settings.items())])
-            counts.setdefault(name, {False: [], True: []})[norm].append(diverged(run))
-    lines = [
-        Line(name, [Cell(f"{sum(lost)} of {len(lost)}" if lost else "") for lost in ways.values()])
-        for name, ways in sorted(counts.items())
-        if any(map(any, ways.values()))
-    ]
-    columns = ["Data set", "Without layer norm", "With layer norm"]
+            way = WAYS[2 if norm else run.method.sampler != "baseline"]
+            counts.setdefault((run.algorithm, name), {way: [] for way in WAYS})[way].append(diverged(run))
+    lines = []
+    for (agent, name), ways in sorted(counts.items(), key=lambda item: (AGENTS.index(item[0][0]), item[0][1])):
+        if any(map(any, ways.values())):
+            cells = [Cell(f"{sum(lost)} of {len(lost)}" if lost else "") for lost in ways.values()]
+            lines.append(Line(ALGORITHMS[agent], [Cell(name), *cells]))
+    columns = ["Agent", "Data set", *WAYS]
     note = "Data sets on which none diverged are left out."
-    return [Table("TD3+BC's critics that diverge on other data, all samplers", columns, lines, note)] if lines else []
+    return [Table("Critics that diverge on other data", columns, lines, note)] if lines else []
 
 
 def wanted_runs(mazes: Sequence[str]) -> Wanted:
     """The runs that the evidence wants on these mazes."""
-    tables = load_definitions(EVIDENCE).wanted(RunChoice(list(CRITIC_TABLES.values())))
-    return {
+    specs = in_order(load_definitions(EVIDENCE).wanted(RunChoice()))
+    plain = [spec for spec in specs if spec.dataset in mazes and spec.reuse == "on_finish"]
+    wanted = {
         (critic, words): [
-            spec for spec in tables[name] if spec.dataset in mazes and Method(spec.sampler, spec.beta) == method
+            spec for spec in plain
+            if (spec.algorithm, dict(spec.settings)) == way and Method(spec.sampler, spec.beta) == method
         ]
-        for critic, name in CRITIC_TABLES.items()
-        for method, words in METHODS.items()
-    }
+        for critic, way in CRITICS_BY.items()
+        for method, words in (METHODS | RANKED).items()
+    }  # fmt: skip
+    return {key: own for key, own in wanted.items() if own}
 
 
 def _lost(runs: Sequence[FinishedRun]) -> Cell:

@@ -65,11 +65,11 @@ def outcome_of(results: PaperResults) -> list[KindResult] | str:
 
 
 def so_far(results: PaperResults) -> dict[str, Measured]:
-    """Differences on the sets whose runs are all there, while those of others are missing."""
+    """Differences on the sets whose runs are all there, while those of others are missing; and their mean."""
     specs = _wanted()
     open_sets = {spec.dataset for spec in specs if spec.run not in results.every}
     uniform, chosen = _both_sides(results, [spec for spec in specs if spec.dataset not in open_sets])
-    return _by_set(results, chosen, uniform, [name for name in uniform if name in chosen])
+    return _with_mean(results, chosen, uniform, [name for name in uniform if name in chosen])
 
 
 def over_norm(results: PaperResults) -> dict[str, Measured]:
@@ -80,7 +80,7 @@ def over_norm(results: PaperResults) -> dict[str, Measured]:
     for spec in in_order(wanted):
         if spec.sampler == "baseline" and spec.run in results.every:
             norm.setdefault(spec.dataset, []).append(results.every[spec.run].score)
-    return _by_set(results, chosen, norm, [name for name in chosen if len(norm.get(name, ())) >= LEAST_RUNS])
+    return _with_mean(results, chosen, norm, [name for name in chosen if len(norm.get(name, ())) >= LEAST_RUNS])
 
 
 def _wanted() -> Sequence[RunSpec]:
@@ -98,6 +98,15 @@ def _both_sides(results: PaperResults, specs: Iterable[RunSpec]) -> tuple[Sets, 
 
 def _by_set(results: PaperResults, ones: Sets, others: Sets, names: Iterable[str]) -> dict[str, Measured]:
     return {name: _difference(results, ones, others, [name]) for name in names}
+
+
+def _with_mean(results: PaperResults, ones: Sets, others: Sets, names: Sequence[str]) -> dict[str, Measured]:
+    found = _by_set(results, ones, others, names)
+    return found | ({mean_of(len(names)): _difference(results, ones, others, names)} if len(names) > 1 else {})
+
+
+def mean_of(count: int) -> str:
+    return f"mean of {count} sets"
 
 
 def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
