@@ -8,6 +8,7 @@ import pytest
 from rewind.data import load
 from rewind.errors import UsageError
 from rewind.rebuilt import build as building
+from rewind.rebuilt import oracles
 from rewind.rebuilt.collect import Episodes, join
 from rewind.rebuilt.oracles import SIZES, OraclePlayer, _in_sight, play_oracles, write_oracles
 from rewind.rebuilt.orders import make_order
@@ -78,6 +79,34 @@ def test_an_episode_depends_on_its_number_alone_and_its_file_is_rewarded_by_task
     assert data.lengths.tolist() == [40, 40] and data.observations.shape == (80, 28)
     assert data.notes["environment"] == "cube-single-singletask-task2-v0"
     assert load(tmp_path / "file.npz").notes["environment"] == "cube-single-singletask-v0"  # the default task
+
+
+def test_what_a_reset_without_a_seed_or_another_episode_leaves_does_not_change_an_episode(monkeypatch):
+    """A noisy oracle sees the old targets for one step after it gets another object."""
+    pytest.importorskip("ogbench")
+    recipe = replace(find_recipe("rewind/ogbench-scene-noisy-v0"), horizon=400, width=4)
+    made = oracles.package_env
+
+    def played(button, drawer, window):
+        def leave(env):
+            env = env.unwrapped
+            env._target_button, env._target_button_states = button, np.array([button, 1])
+            env._target_drawer_pos, env._target_window_pos = drawer, window
+            env.model.site("drawer_handle_center_target").pos[1] = drawer
+            env.model.site("window_handle_center_target").pos[0] = window
+
+        def used(*args, **options):
+            env = made(*args, **options)
+            env.reset()
+            leave(env)
+            return env
+
+        monkeypatch.setattr(oracles, "package_env", used)
+        player = OraclePlayer(recipe)
+        leave(player.env)
+        return play_oracles(player, recipe, 0, 0, 0).actions
+
+    np.testing.assert_array_equal(played(0, 0.0, 0.0), played(1, -0.16, 0.2))
 
 
 @pytest.mark.long

@@ -298,3 +298,8 @@ def test_the_pages_in_the_documentation_are_those_of_their_figures():
         page = (FOLDER / f"{name.removeprefix('rewind/')}.md").read_text()
         assert page == card(find_recipe(name), facts, FOLDER)
     assert (FOLDER / "README.md").read_text() == contents(facts)
+
+
+def test_a_check_without_the_figures_says_where_they_are(tmp_path):
+    with pytest.raises(DataError, match=r"cards\.json is missing: call this in a checkout"):
+        DataCards(out=tmp_path, check=True).run()

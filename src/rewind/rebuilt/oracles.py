@@ -24,7 +24,10 @@ NOISE, SMOOTHING, SMALLEST = 0.1, 0.5, 0.4  # of actions; of a plan's noise; the
 NOISE_SCALES = np.array([1.0, 1.0, 1.0, 3.0, 10.0])  # x, y, z, yaw, gripper
 RANDOM_ACTIONS = {"cube": 0.1, "scene": 0.1, "puzzle": 0.2}  # their share in noisy data
 OBJECTS = {"cube": ("cube",), "scene": ("cube", "button", "drawer", "window"), "puzzle": ("button",)}
-
+# What a reset draws for one kind of object and leaves as it was for the others. Gymnasium resets a new environment
+# without a seed, so what is found there depends on chance.
+NOT_DRAWN = {"_target_button", "_target_button_states", "_target_drawer_pos", "_target_window_pos"}
+TARGET_SITES = {"cube": {}, "puzzle": {}, "scene": {"drawer_handle_center_target": 1, "window_handle_center_target": 0}}
 
 SIZES = {"cube-single": (28, 21, 0), "cube-double": (37, 28, 0), "scene": (40, 25, 2), "puzzle-3x3": (55, 23, 9)}
 CUBE = slice(14, 17)  # x, y and z of the first cube in qpos
@@ -53,6 +56,7 @@ class OraclePlayer:
             for name, value in vars(self.env.unwrapped).items()
             if name.startswith(("_target", "_cur", "_prev"))
         }
+        self._first |= {name: np.zeros_like(self._first[name])[()] for name in NOT_DRAWN & self._first.keys()}
         self._damping = self.env.unwrapped.model.dof_damping.copy()
         self.oracles = {name: self._oracle(name) for name in OBJECTS[self.family]}
 
@@ -74,8 +78,11 @@ class OraclePlayer:
 
     def _forget(self) -> None:
         """Undo what a reset leaves of the last episode: locks, and targets that an oracle sees for one step."""
-        vars(self.env.unwrapped).update(copy.deepcopy(self._first))
-        self.env.unwrapped.model.dof_damping[:] = self._damping
+        env = self.env.unwrapped
+        vars(env).update(copy.deepcopy(self._first))
+        env.model.dof_damping[:] = self._damping
+        for site, axis in TARGET_SITES[self.family].items():
+            env.model.site(site).pos[axis] = 0.0
 
     def _play(self, stream: np.random.Generator) -> tuple[Array, Array]:
         np.random.seed(int(stream.integers(2**32)))  # noqa: NPY002  the oracles draw from NumPy's global generator

@@ -11,7 +11,7 @@ from typing import Any
 from rewind.data.originals import cache_folder
 from rewind.errors import DataError, UsageError
 from rewind.rebuilt.policy import load_behaviour
-from rewind.rebuilt.recipes import GIVEN, NO_FILE, VERSION, Recipe, find_recipe, is_rebuilt, later_version
+from rewind.rebuilt.recipes import GIVEN, NO_FILE, REVISED, VERSION, Recipe, find_recipe, is_rebuilt, later_version
 
 POLICIES = Path(__file__).parent / "policies"  # shipped with the package
 
@@ -43,10 +43,14 @@ class Order:
     parts: tuple[PartOrder, ...]
 
     @property
+    def version(self) -> int:
+        return REVISED.get(self.recipe.name, VERSION)
+
+    @property
     def key(self) -> str:
         """A digest of everything the data depends on."""
         policies = [(part.name, part.digest, part.size) for part in self.parts]
-        what = json.dumps([VERSION, asdict(self.recipe), self.seed, policies])
+        what = json.dumps([self.version, asdict(self.recipe), self.seed, policies])
         return hashlib.blake2b(what.encode(), digest_size=6).hexdigest()
 
     @property
@@ -60,7 +64,7 @@ class Order:
             for part in self.parts
             if part.size
         ]
-        return {"recipe_version": VERSION, "recipe": asdict(self.recipe), "seed": self.seed, "policies": policies}
+        return {"recipe_version": self.version, "recipe": asdict(self.recipe), "seed": self.seed, "policies": policies}
 
 
 def file_stem(name: str) -> str:

@@ -30,8 +30,13 @@ class DataCards:
     def run(self) -> None:
         from rewind_lab.cards.cards import write_cards  # imports Numba
         from rewind_lab.cards.check import check_cards
+        from rewind_lab.cards.likeness import FIGURES
 
         if self.check:
+            if not (self.out / FIGURES).exists():
+                raise DataError(
+                    f"{self.out / FIGURES} is missing: call this in a checkout of Rewind, or give its --out"
+                )
             checked = check_cards(self.names, self.out)
             if failed := checked.failed:
                 count = f"{len(failed)} figure{'s' if len(failed) > 1 else ''}"
