@@ -51,7 +51,5 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     data = quiet(asked.name, asked.noise, asked.size)
     save_npz(data, asked.out)
-    starts = np.cumsum(data.lengths) - data.lengths
-    original = known_entry(asked.name).name
-    scores = normalised_score(original, np.add.reduceat(np.asarray(data.rewards, np.float64), starts))
+    scores = normalised_score(known_entry(asked.name).name, data.returns)
     print(f"noise {asked.noise:g}: {len(scores):,} episodes, mean score {scores.mean():.1f} ± {scores.std():.1f}")

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from rewind.arrays import Array
 from rewind.data.ogbench import suite_of
-from rewind.report.methods import Method
+from rewind.report.methods import Method, short
 from rewind.report.runs import Protocol, standard_protocol
 from rewind.statistics import Estimate
 from rewind_lab.paper import halves
@@ -20,6 +21,7 @@ AGENTS = ("td3_bc", "iql")
 METHODS = {"TR": Method("tr", 1.0), "TR, β 0.75": Method("tr", 0.75)}  # of the figure
 RANKED = {f"TR by `{name}`": Method(name, 1.0) for name in PRIORITIES}
 WITH_NORM = ", layer norm in both"
+Pairs = dict[str, tuple[Array, Array]]  # scores of both sides by data set
 SHOWN = f"TR by avg_reward{WITH_NORM}"  # of the figure
 
 
@@ -50,7 +52,7 @@ class Gain:
     @property
     def rests_on_one(self) -> bool:
         """Whether nothing is clear without its strongest set."""
-        return self.without is None or self.without.low is None or self.without.low <= 0 <= self.without.high
+        return not clear(self.without)
 
     @property
     def used(self) -> int:
@@ -125,10 +127,27 @@ def _gain(results: PaperResults, agent: str, kind: str, label: str, method: Meth
     runs = sum(len(side) for pair in used.values() for side in pair)
     measured = results.difference(agent, used)
     sets = {name: float(ones.mean() - others.mean()) for name, (ones, others) in used.items()}
-    strongest = max(sets, key=lambda name: sets[name] * (1 if measured.value > 0 else -1))
-    rest = {name: pair for name, pair in used.items() if name != strongest}
-    without = results.difference(agent, rest).estimate if rest else None
+    strongest, without = without_strongest(results, agent, used)
     return Gain(agent, kind, label, measured.estimate, sets, limited, planned, runs, measured.p(), strongest, without)
+
+
+def without_strongest(results: PaperResults, agent: str, pairs: Pairs) -> tuple[str, Estimate | None]:
+    """The set that speaks most for a difference, and the same without it; None if there is no other."""
+    gains = {name: float(ones.mean() - others.mean()) for name, (ones, others) in pairs.items()}
+    sign = 1 if sum(gains.values()) > 0 else -1
+    strongest = max(gains, key=lambda name: sign * gains[name])
+    rest = {name: pair for name, pair in pairs.items() if name != strongest}
+    return strongest, results.difference(agent, rest).estimate if rest else None
+
+
+def clear(difference: Estimate | None) -> bool:
+    """Whether its interval is on one side of 0."""
+    return difference is not None and difference.low is not None and not difference.low <= 0 <= difference.high
+
+
+def resting(strongest: str) -> str:
+    """What is said of a difference that is not clear without one set."""
+    return f"; not clear without {short(strongest)}"
 
 
 def as_run(results: PaperResults, dataset: str, agent: str, method: Method) -> Method:

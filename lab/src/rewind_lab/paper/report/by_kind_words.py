@@ -5,11 +5,20 @@ from collections.abc import Sequence
 
 from rewind.memory.choice import caution, recommended
 from rewind.report.document import Block, Cell, Line, Table
-from rewind.report.methods import ALGORITHMS, short
+from rewind.report.methods import ALGORITHMS
 from rewind.statistics import LEVEL, holm
 from rewind_lab.paper.halves import choosing_half
 from rewind_lab.paper.published import ALL_SUITES
-from rewind_lab.paper.report.by_kind import METHODS, RANKED, WITH_NORM, Gain, gains_by_kind, gains_with_norm
+from rewind_lab.paper.report.by_kind import (
+    METHODS,
+    RANKED,
+    WITH_NORM,
+    Gain,
+    clear,
+    gains_by_kind,
+    gains_with_norm,
+    resting,
+)
 from rewind_lab.paper.report.claims import Finding
 from rewind_lab.paper.report.comparisons import points
 from rewind_lab.paper.report.controls import progress
@@ -33,11 +42,11 @@ def clear_blocks(results: PaperResults, *, brief: bool = False) -> list[Block]:
     known = known_gains(results)
     if not known:
         return ["Not measured yet: no data set has enough runs of TR and of uniform sampling."]
-    clear = _clear(known)
-    variants = [gain for gain in clear if gain.method != PLAIN]
-    plain = [gain for gain in clear if gain.method == PLAIN]
+    found = _clear(known)
+    plain = [gain for gain in found if gain.method == PLAIN]
+    variants = [gain for gain in found if gain.method != PLAIN]
     words = [_plain_words(plain), f"{_variant_words(variants)}." if variants else ""]
-    return [" ".join(filter(None, words)), *_table(known, clear, brief=brief)]
+    return [" ".join(filter(None, words)), *_table(known, found, brief=brief)]
 
 
 def known_gains(results: PaperResults) -> list[Gain]:
@@ -94,7 +103,7 @@ def _places(gains: Sequence[Gain]) -> str:
     """Kinds of data, the agents there, and the one set without which the difference is not clear."""
     agents: dict[tuple[str, str], list[str]] = {}
     for gain in gains:
-        place = (ALL_SUITES[gain.kind], f"; not clear without {short(gain.strongest)}" * gain.rests_on_one)
+        place = (ALL_SUITES[gain.kind], resting(gain.strongest) if gain.rests_on_one else "")
         agents.setdefault(place, []).append(ALGORITHMS[gain.agent])
     return " and ".join(f"{kind} ({', '.join(names)}{rests})" for (kind, rests), names in agents.items())
 
@@ -164,9 +173,8 @@ def _on_other_sets(findings: Sequence[Finding]) -> str:
     decided = [finding.contrast for finding in findings if finding.contrast and finding.verdict in ("holds", "fails")]
     if not decided:
         return ""
-    ranges = [contrast.other_sets for contrast in decided if contrast.other_sets is not None]
-    clear = sum(found.low is not None and not found.low <= 0 <= found.high for found in ranges)
-    return f" On other data sets {clear or 'none'} of these {len(decided)} verdicts would be clear."
+    count = sum(clear(contrast.other_sets) for contrast in decided)
+    return f" On other data sets {count or 'none'} of these {len(decided)} verdicts would be clear."
 
 
 def _advice() -> str:

@@ -235,7 +235,7 @@ def verdicts(findings: Sequence[Finding], literal: Sequence[Finding] = ()) -> li
         if finding.verdict != "open":
             verdict, agent, ours, other_sets, paper, _, sets, _ = _cells(finding, reach=0.0)
             assert finding.contrast is not None
-            shown = Cell(can_show(finding.contrast, finding.verdict).partition(", ±")[0] + _resting(finding))
+            shown = Cell(can_show(finding.contrast, finding.verdict, brief=True) + _resting(finding))
             cells = [Cell(agent.text), verdict, Cell(ours.text), other_sets, sets, paper, shown]
             lines.append(Line(finding.claim.text, cells))
     columns = (

@@ -264,8 +264,11 @@ def effect(contrast: Contrast) -> str:
     return "helps" if ours.low > 0 else "hurts" if ours.high < 0 else "undecided"
 
 
-def can_show(contrast: Contrast, verdict: str) -> str:
-    """Whether this data could show the paper's effect, and if not, why. A claim that is decided had enough seeds."""
+def can_show(contrast: Contrast, verdict: str, *, brief: bool = False) -> str:
+    """Whether this data could show the paper's effect, and if not, why. A claim that is decided had enough seeds.
+
+    brief: without half the interval
+    """
     ours = contrast.judged
     if ours is None:
         return "no: too few sets with runs"
@@ -274,7 +277,7 @@ def can_show(contrast: Contrast, verdict: str) -> str:
     if theirs and contrast.level is not None and contrast.level + theirs > 100 and ours.low <= 0:
         return f"no: from {contrast.level:.0f} points there is no room for {theirs:.0f}"
     few = "no: too few seeds" if verdict == "undecided" and reach > max(abs(theirs), MARGIN) else "yes"
-    return f"{few}, ±{reach:.1f}"
+    return few if brief else f"{few}, ±{reach:.1f}"
 
 
 def left_out(contrast: Contrast) -> str:

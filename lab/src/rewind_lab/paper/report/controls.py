@@ -4,18 +4,17 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from rewind.arrays import Array
 from rewind.report.document import Block, Cell, Line, Table
 from rewind.report.methods import ALGORITHMS, short
 from rewind.report.runs import FinishedRun
 from rewind.report.stability import critic_known, diverged
-from rewind.statistics import LEVEL, Estimate, Measured
+from rewind.statistics import Estimate, Measured
 from rewind_lab.paper.choice import Setting, read_choice
 from rewind_lab.paper.definitions import EVIDENCE, RunChoice, TableDefinition, in_order, load_definitions
 from rewind_lab.paper.halves import ONE_LENGTH
 from rewind_lab.paper.published import ALL_SUITES
 from rewind_lab.paper.report.beyond import compared_table
-from rewind_lab.paper.report.by_kind import METHODS, gains_with_norm
+from rewind_lab.paper.report.by_kind import METHODS, Pairs, clear, gains_with_norm, resting, without_strongest
 from rewind_lab.paper.report.comparisons import LEAST_RUNS, NO_BREAK, limit_of, points
 from rewind_lab.paper.report.divergence import mostly_diverged
 from rewind_lab.paper.report.recommendation import (
@@ -43,7 +42,7 @@ UNIFORM = "uniform sampling"
 INSTEAD_OF_UNIFORM = f"TR instead of {UNIFORM}"
 INSTEAD = " instead of backward sweeps"
 MOST_NAMED = 3  # data sets; more are counted
-Pairs = dict[str, tuple[Array, Array]]  # scores of both sides by data set
+OrderRuns = Sequence[tuple[str, FinishedRun]]
 MEAN = "Mean of "  # as `compared_table` heads a mean over data sets
 
 
@@ -87,7 +86,8 @@ def _missing(tables: ControlTables) -> list[Block]:
 def explained(results: PaperResults) -> list[Block]:
     """The same in few words: what each change does, in points; mean scores where more than two things are compared."""
     tables = _control_tables(results)
-    orders = _orders(results)
+    order_runs = list(_order_runs(results))
+    orders = _orders(results, order_runs)
     lines = [*_lengths(results), *_with_norm(results), *(line for line, _ in orders)]
     words: list[Block] = []
     left_out: list[str] = []
@@ -101,22 +101,22 @@ def explained(results: PaperResults) -> list[Block]:
             words.append(_in_words(table))
     columns = ("Change", "Of what", "Points")
     changes = [Table("What one change does", columns, lines, " ".join(dict.fromkeys(left_out)))] if lines else []
-    return [*_order_words(results, orders), *changes, *mostly_diverged(results), *words, *_missing(tables)]
+    return [*_order_words(orders, order_runs), *changes, *mostly_diverged(results), *words, *_missing(tables)]
 
 
-def _order_words(results: PaperResults, orders: Sequence[tuple[Line, Estimate]]) -> list[Block]:
+def _order_words(orders: Sequence[tuple[Line, Estimate]], runs: OrderRuns) -> list[Block]:
     """Whether backward order itself, with one-step targets, does what TR is for."""
     better: dict[str, list[str]] = {line.cells[0].text: [] for line, _ in orders}
     for line, gain in orders:
         if gain.low is not None and gain.low > 0:
             better[line.cells[0].text].append(line.head.removesuffix(INSTEAD))
     return [f"With one-step targets, backward sweeps score less than {' and '.join(heads)} on {sets}."
-            + _lost_in_order(results) for sets, heads in better.items() if heads]  # fmt: skip
+            + _lost_in_order(runs) for sets, heads in better.items() if heads]  # fmt: skip
 
 
-def _lost_in_order(results: PaperResults) -> str:
+def _lost_in_order(runs: OrderRuns) -> str:
     """How many critics of each order diverged, where any did."""
-    sweeps = [(order, run) for order, run in _order_runs(results) if order != UNIFORM and critic_known(run)]
+    sweeps = [(order, run) for order, run in runs if order != UNIFORM and critic_known(run)]
     compared = {run.dataset for order, run in sweeps if order != "backward"}
     lost: dict[str, list[bool]] = {}
     for order, run in sweeps:
@@ -161,13 +161,9 @@ def _with_norm(results: PaperResults) -> list[Line]:
 
 def _rests(results: PaperResults, pairs: Pairs) -> str:
     """The one set without which a clear difference is not clear."""
-    every = results.difference(AGENT, pairs)
-    if len(pairs) < 2 or every.p() > 1 - LEVEL:
-        return ""
-    sign = 1 if every.value > 0 else -1
-    strongest = max(pairs, key=lambda name: sign * float(pairs[name][0].mean() - pairs[name][1].mean()))
-    rest = results.difference(AGENT, {name: pair for name, pair in pairs.items() if name != strongest})
-    return f"; not clear without {short(strongest)}" if rest.p() > 1 - LEVEL else ""
+    strongest, without = without_strongest(results, AGENT, pairs)
+    rests = without is not None and clear(results.difference(AGENT, pairs).estimate) and not clear(without)
+    return resting(strongest) if rests else ""
 
 
 def _sets(pairs: Pairs, rests: str = "") -> Cell:
@@ -197,10 +193,10 @@ def _order_runs(results: PaperResults) -> Iterator[tuple[str, FinishedRun]]:
             yield order, results.every[spec.run]
 
 
-def _orders(results: PaperResults) -> list[tuple[Line, Estimate]]:
+def _orders(results: PaperResults, runs: OrderRuns) -> list[tuple[Line, Estimate]]:
     """What another order than backward changes, and uniform sampling, on the sets that can show it."""
     scores: dict[str, dict[str, list[float]]] = {}  # by order and data set
-    for order, run in _order_runs(results):
+    for order, run in runs:
         scores.setdefault(order, {}).setdefault(run.dataset, []).append(run.score)
     there = {order: {name for name, own in found.items() if len(own) >= LEAST_RUNS} for order, found in scores.items()}
     common = set.intersection(*there.values()) if len(there) > 1 else set()  # or the lines would not compare
